@@ -1,0 +1,68 @@
+# Everything a user or a contributor runs. `make help` lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --editable
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help env demo test test-slow lint docs bench clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+# ---------------------------------------------------------------------------- environments, one stamp for each
+# A stamp is renewed when pyproject.toml changes; code changes need nothing, as the install is editable.
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "leastaction needs Python 3.11 or newer; set PYTHON=..., for example make PYTHON=python3.12" >&2; exit 1; }
+	@echo "Making the environment in $(VENV) ..."
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.run: pyproject.toml $(VENV)/.made
+	@echo "Installing leastaction and what it needs to run ..."
+	@$(PIP_INSTALL) '.[plot]'
+	@touch $@
+
+$(VENV)/.test: pyproject.toml $(VENV)/.made
+	@echo "Installing leastaction and what its tests need ..."
+	@$(PIP_INSTALL) '.[test,lint]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.docs: pyproject.toml $(VENV)/.made
+	@echo "Installing leastaction and what its documentation needs ..."
+	@$(PIP_INSTALL) '.[plot,docs]'
+	@touch $@
+
+env: $(VENV)/.run  ## make the environment to run leastaction
+
+# ---------------------------------------------------------------------------- what to run
+
+demo: $(VENV)/.run  ## simulate the built-in demo, print its report, write a picture and a result file
+	@$(BIN)/leastaction demo
+
+lint: $(VENV)/.test  ## check style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+# The kernels are compiled once before two test processes would compile them at the same time.
+test: lint  ## check style and types, then run the tests
+	@$(BIN)/leastaction warmup
+	@$(BIN)/python -m pytest -n 2 -q
+
+test-slow: $(VENV)/.test  ## run the long tests too
+	@$(BIN)/leastaction warmup
+	@$(BIN)/python -m pytest -n 2 -q -m ""
+
+docs: $(VENV)/.docs  ## write the documentation to build/docs
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs build/docs
+	@echo "build/docs/index.html"
+
+bench: $(VENV)/.test  ## measure speed against Pinocchio and MuJoCo
+	@$(BIN)/leastaction bench
+
+clean:  ## remove the environment and everything that was generated
+	rm -rf $(VENV) build dist out .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	find src tests docs \( -name __pycache__ -o -name __kernelcache__ \) -type d -prune -exec rm -rf {} +

@@ -1,0 +1,194 @@
+"""Simulation of mechanisms: describe one once, compute its dynamics, move it through time.
+
+Use it as ``import leastaction as la``. Every public name is ``la.<name>`` and is loaded on first use, so that the
+import itself touches neither Numba nor SciPy. ``PUBLIC`` below says in which module each name lives.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from leastaction._version import __version__
+
+if TYPE_CHECKING:
+    from leastaction import models
+    from leastaction.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+    from leastaction.dynamics import (
+        bias_forces,
+        center_of_mass,
+        centroidal_map,
+        energy,
+        forward_dynamics,
+        gravity_forces,
+        inverse_dynamics,
+        jacobian,
+        mass_matrix,
+        momentum,
+        poses,
+    )
+    from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
+    from leastaction.io import load, save
+    from leastaction.io.convert import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
+    from leastaction.methods.adaptive import Adaptive
+    from leastaction.methods.runge_kutta import RungeKutta
+    from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
+    from leastaction.model.constraints import Constraint
+    from leastaction.model.force_base import Force
+    from leastaction.model.forces import PointForce, PointSpring, Potential, Wrench
+    from leastaction.model.joints import Law
+    from leastaction.model.mechanism import Mechanism
+    from leastaction.model.model import Model, State
+    from leastaction.model.pose import pose
+    from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
+    from leastaction.observe import project
+    from leastaction.simulate import resume, simulate
+    from leastaction.trajectory import Trajectory
+
+# Public name -> module that defines it; None means that the name is itself a submodule of the package.
+PUBLIC: dict[str, str | None] = {
+    # describing a mechanism
+    "Mechanism": "leastaction.model.mechanism",
+    "Law": "leastaction.model.joints",
+    "pose": "leastaction.model.pose",
+    "Box": "leastaction.model.shapes",
+    "Sphere": "leastaction.model.shapes",
+    "Cylinder": "leastaction.model.shapes",
+    "Capsule": "leastaction.model.shapes",
+    "Ellipsoid": "leastaction.model.shapes",
+    "Mesh": "leastaction.model.shapes",
+    "Force": "leastaction.model.force_base",
+    "PointSpring": "leastaction.model.forces",
+    "PointForce": "leastaction.model.forces",
+    "Wrench": "leastaction.model.forces",
+    "Potential": "leastaction.model.forces",
+    "Constraint": "leastaction.model.constraints",
+    "models": None,
+    # the built model and its state
+    "Model": "leastaction.model.model",
+    "State": "leastaction.model.model",
+    "project": "leastaction.observe",
+    # files and the conventions of other libraries
+    "load": "leastaction.io",
+    "save": "leastaction.io",
+    "to_pinocchio": "leastaction.io.convert",
+    "from_pinocchio": "leastaction.io.convert",
+    "to_mujoco": "leastaction.io.convert",
+    "from_mujoco": "leastaction.io.convert",
+    # dynamics
+    "mass_matrix": "leastaction.dynamics",
+    "inverse_dynamics": "leastaction.dynamics",
+    "forward_dynamics": "leastaction.dynamics",
+    "bias_forces": "leastaction.dynamics",
+    "gravity_forces": "leastaction.dynamics",
+    "energy": "leastaction.dynamics",
+    "momentum": "leastaction.dynamics",
+    "poses": "leastaction.dynamics",
+    "jacobian": "leastaction.dynamics",
+    "center_of_mass": "leastaction.dynamics",
+    "centroidal_map": "leastaction.dynamics",
+    "inverse_dynamics_derivatives": "leastaction.derivatives",
+    "forward_dynamics_derivatives": "leastaction.derivatives",
+    # motion through time
+    "simulate": "leastaction.simulate",
+    "resume": "leastaction.simulate",
+    "Trajectory": "leastaction.trajectory",
+    "SemiImplicitEuler": "leastaction.methods.semi_implicit_euler",
+    "RungeKutta": "leastaction.methods.runge_kutta",
+    "Adaptive": "leastaction.methods.adaptive",
+    # errors
+    "ModelError": "leastaction.errors",
+    "ConvergenceError": "leastaction.errors",
+    "UnsupportedError": "leastaction.errors",
+}
+
+__all__ = [
+    "Adaptive",
+    "Box",
+    "Capsule",
+    "Constraint",
+    "ConvergenceError",
+    "Cylinder",
+    "Ellipsoid",
+    "Force",
+    "Law",
+    "Mechanism",
+    "Mesh",
+    "Model",
+    "ModelError",
+    "PointForce",
+    "PointSpring",
+    "Potential",
+    "RungeKutta",
+    "SemiImplicitEuler",
+    "Sphere",
+    "State",
+    "Trajectory",
+    "UnsupportedError",
+    "Wrench",
+    "__version__",
+    "bias_forces",
+    "center_of_mass",
+    "centroidal_map",
+    "energy",
+    "forward_dynamics",
+    "forward_dynamics_derivatives",
+    "from_mujoco",
+    "from_pinocchio",
+    "gravity_forces",
+    "inverse_dynamics",
+    "inverse_dynamics_derivatives",
+    "jacobian",
+    "load",
+    "mass_matrix",
+    "models",
+    "momentum",
+    "pose",
+    "poses",
+    "project",
+    "resume",
+    "save",
+    "simulate",
+    "to_mujoco",
+    "to_pinocchio",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module on first use."""
+    if name not in PUBLIC:
+        raise AttributeError(f"module 'leastaction' has no attribute {name!r}")
+    module = PUBLIC[name]
+
+    # a public submodule is its own value; anything else is an attribute of the module in the table
+    if module is None:
+        return importlib.import_module(f"leastaction.{name}")
+    value = getattr(importlib.import_module(module), name)
+
+    # keep it, so that the next use is an ordinary attribute
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Public names, loaded or not, for ``dir`` and for completion."""
+    return sorted(set(globals()) | set(PUBLIC))
+
+
+class _Package(ModuleType):
+    """The package's own module type, which keeps a public name from being hidden by a submodule.
+
+    Python binds every imported submodule as an attribute of its package. Where both have one name
+    (``leastaction.simulate`` is a module and ``la.simulate`` is the function in it) the public name wins.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        target = PUBLIC.get(name)
+        if isinstance(value, ModuleType) and target == f"leastaction.{name}":
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,0 +1,107 @@
+"""Files of mechanisms: URDF, MJCF and the package's own JSON.
+
+``load`` and ``save`` choose by the file's ending. What a reader could not honour is listed in ``mechanism.notes``;
+what would change the motion is an error unless it is allowed by name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from leastaction.errors import ModelError
+from leastaction.io.files import check_path, check_regular_file
+
+if TYPE_CHECKING:
+    from leastaction.model.mechanism import Mechanism
+
+__all__ = ["load", "save"]
+
+READ = (".urdf", ".xml", ".json")
+"""Endings that ``load`` reads."""
+
+WRITTEN = (".json", ".urdf")
+"""Endings that ``save`` writes."""
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    floating: bool = False,
+    package_dirs: Iterable[str | os.PathLike[str]] = (),
+    allow: Iterable[str] = (),
+    name: str | None = None,
+) -> Mechanism:
+    """Read a mechanism from a file.
+
+    Args:
+        path: a ``.urdf`` file, an ``.xml`` file (MJCF, or URDF if its outermost element is ``<robot>``), or a
+            ``.json`` file written by ``save``.
+        floating: URDF only: the root link moves freely, by a free joint "root", instead of being fixed.
+        package_dirs: folders that hold the packages of ``package://`` names; files inside them may be read.
+        allow: names of what may be dropped although it changes the motion, such as "mimic"; the error that asks for
+            one names it.
+        name: name of the mechanism instead of the one in the file.
+
+    Returns:
+        The mechanism; ``notes`` lists what could not be honoured.
+    """
+    from leastaction.io.notes import check_allow
+
+    # the file first: no hang on a pipe, and a clear word about a wrong path
+    file = check_path(path)
+    check_regular_file(file)
+    names = check_allow(allow)
+    ending = file.suffix.lower()
+    if ending not in READ:
+        hint = " Run xacro on it first and load its output." if ending == ".xacro" else ""
+        raise ModelError(f"{file}: unknown ending {file.suffix!r}; {', '.join(READ)} are read.{hint}")
+
+    # our own format
+    if ending == ".json":
+        from leastaction.io.json_file import read_json
+
+        _refuse_floating(file, floating)
+        return read_json(file, package_dirs=package_dirs, name=name)
+
+    # XML: the outermost element says which kind
+    from leastaction.io.xml import parse_file
+
+    root = parse_file(file)
+    if ending == ".urdf" or root.tag == "robot":
+        from leastaction.io.urdf import read_urdf
+
+        return read_urdf(root, file, floating=floating, package_dirs=package_dirs, allow=names, name=name)
+    if root.tag in ("mujoco", "mujocoinclude"):
+        from leastaction.io.mjcf import read_mjcf
+
+        _refuse_floating(file, floating)
+        return read_mjcf(root, file, package_dirs=package_dirs, allow=names, name=name)
+    raise root.error("expected <mujoco> or <robot> as the outermost element.")
+
+
+def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
+    """Write a mechanism to a file, whole or not at all.
+
+    ``.json`` is the package's own format and reads back to the last bit. ``.urdf`` reads back to 1e-12; what URDF
+    cannot express is an error that names it.
+    """
+    file = check_path(path)
+    ending = file.suffix.lower()
+    if ending == ".json":
+        from leastaction.io.json_file import write_json
+
+        write_json(mechanism, file)
+    elif ending == ".urdf":
+        from leastaction.io.urdf_write import write_urdf
+
+        write_urdf(mechanism, file)
+    else:
+        raise ModelError(f"{file}: unknown ending {file.suffix!r}; {' and '.join(WRITTEN)} are written.")
+
+
+def _refuse_floating(file: os.PathLike[str], floating: bool) -> None:
+    """Only URDF leaves open how the root is carried."""
+    if floating:
+        raise ModelError(f"{file}: floating=True is for URDF; this format says itself which bodies move freely.")

@@ -1,0 +1,121 @@
+"""Reading and writing files of strangers and of users: regular files only, within a size, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from leastaction.errors import ModelError
+
+MAX_MODEL_BYTES = 64 * 2**20
+"""Largest model file (URDF, MJCF, JSON) that is read, in bytes."""
+
+
+def check_path(path: str | os.PathLike[str]) -> Path:
+    """The path as a ``Path``; anything that is not text or a path is refused."""
+    # bytes and numbers would reach the operating system as something else than a path
+    try:
+        text = os.fspath(path)
+    except TypeError as error:
+        raise ModelError(f"expected the path of a file, got {path!r}.") from error
+    if not isinstance(text, str) or not text:
+        raise ModelError(f"expected the path of a file, got {path!r}.")
+    return Path(text)
+
+
+def check_regular_file(path: Path, what: str = "file") -> os.stat_result:
+    """Refuse whatever is not an existing regular file, without opening it (a pipe would hang)."""
+    # ValueError: a zero byte in the name
+    try:
+        info = os.stat(path)
+    except FileNotFoundError as error:
+        raise ModelError(f"{path}: no such {what}.") from error
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: cannot look at the {what}: {_reason(error)}.") from error
+    _check_kind(path, info, what)
+    return info
+
+
+def read_file(path: Path, what: str = "file", limit: int = MAX_MODEL_BYTES) -> bytes:
+    """Content of a regular file of at most ``limit`` bytes; an empty one is an error."""
+    info = check_regular_file(path, what)
+    _check_size(path, info.st_size, what, limit)
+    # not blocking, and looked at again after opening: the name may have changed its meaning in between
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags)
+        with os.fdopen(descriptor, "rb") as stream:
+            _check_kind(path, os.fstat(stream.fileno()), what)
+            data = stream.read(limit + 1)
+    except OSError as error:
+        raise ModelError(f"{path}: cannot read the {what}: {_reason(error)}.") from error
+    # a file that grows while it is read is caught here
+    _check_size(path, len(data), what, limit)
+    if not data.strip():
+        raise ModelError(f"{path}: the {what} is empty.")
+    return data
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write text as UTF-8 beside its place and move it there, so that nothing is ever half written."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise ModelError(f"{path}: the output folder {folder} does not exist; make it first.")
+    if path.exists() and not path.is_file():
+        raise ModelError(f"{path}: is not a regular file; give the name of a file to write.")
+    # a new name in the same folder, so that the move stays within one file system
+    try:
+        descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=folder)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: cannot write into the folder {folder}: {_reason(error)}.") from error
+    # whole, on the disk, with the permissions of a file the user made, then moved
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(beside, _permissions(path))
+        os.replace(beside, path)
+    except OSError as error:
+        raise ModelError(f"{path}: cannot write the file: {_reason(error)}.") from error
+    finally:
+        Path(beside).unlink(missing_ok=True)
+
+
+def _permissions(path: Path) -> int:
+    """Permission bits of the file that is replaced, or those of a new one."""
+    if path.exists():
+        return stat.S_IMODE(os.stat(path).st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _check_kind(path: Path, info: os.stat_result, what: str) -> None:
+    """Refuse folders, devices, pipes and sockets."""
+    if stat.S_ISREG(info.st_mode):
+        return
+    kinds = {
+        stat.S_IFDIR: "a folder",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+    }
+    kind = kinds.get(stat.S_IFMT(info.st_mode), "something else")
+    raise ModelError(f"{path}: is {kind}, not a regular {what}.")
+
+
+def _check_size(path: Path, size: int, what: str, limit: int) -> None:
+    """Refuse empty and too large files."""
+    if size == 0:
+        raise ModelError(f"{path}: the {what} is empty.")
+    if size > limit:
+        raise ModelError(f"{path}: the {what} is too large ({size} bytes or more, at most {limit} are read).")
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """The operating system's words, without the path, which the message already has."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,0 +1,240 @@
+"""What acts on the bodies of a compiled MuJoCo model: equality constraints, actuators, contact, tendons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leastaction.io.mjcf_joints import Settings
+from leastaction.io.mjcf_names import unused
+from leastaction.io.mjcf_shapes import collides, geom_label, geom_pose
+from leastaction.io.mjcf_source import Source
+from leastaction.io.notes import Notes, located
+from leastaction.io.xml import Element
+from leastaction.model.checks import WORLD, FloatArray
+from leastaction.model.mechanism import Mechanism
+from leastaction.model.pose import pose
+
+
+def add_equalities(m: Mechanism, source: Source, settings: Settings, notes: Notes) -> None:
+    """Connect and weld constraints as joints that close loops; the others are refused unless allowed."""
+    import mujoco
+
+    mj = source.mj
+    if "equality" in settings.off:
+        return
+    for e in range(mj.neq):
+        name, element = source.named("equality", e)
+        kind = mujoco.mjtEq(int(mj.eq_type[e]))
+        if not mj.eq_active0[e]:
+            notes.add(f"{element.where}: the equality constraint {name!r} is not active; not kept.")
+        elif kind in (mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtEq.mjEQ_WELD):
+            _add_loop(m, source, notes, e, name, element, weld=kind == mujoco.mjtEq.mjEQ_WELD)
+        else:
+            word = kind.name.removeprefix("mjEQ_").lower()
+            notes.unless_allowed("equality", element.error(f"the {word} constraint {name!r} is not supported."))
+
+
+def _add_loop(m: Mechanism, source: Source, notes: Notes, e: int, name: str, element: Element, *, weld: bool) -> None:
+    """One connect or weld: a spherical or fixed joint between two bodies, exact where MuJoCo's is a stiff spring."""
+    (parent, parent_frame), (child, child_frame) = _loop_ends(source, e, weld=weld)
+    # the world cannot be a child
+    if child == WORLD:
+        parent, parent_frame, child, child_frame = child, child_frame, parent, parent_frame
+    if parent == child:
+        raise element.error(f"the equality constraint {name!r} connects {parent!r} to itself.")
+    label = unused(name, {*m.joints})
+    if label != name:
+        notes.add(f"the equality constraint {name!r} is the joint {label!r}, since there is a joint of its name.")
+    with located(element):
+        m.add_joint(
+            label,
+            "fixed" if weld else "spherical",
+            parent=parent,
+            child=child,
+            parent_frame=parent_frame,
+            child_frame=child_frame,
+        )
+    notes.add("connect and weld constraints are loop joints and hold exactly; solref and solimp are not read.")
+
+
+def _loop_ends(source: Source, e: int, *, weld: bool) -> tuple[tuple[str, FloatArray], tuple[str, FloatArray]]:
+    """The two (body, frame) that an equality constraint holds together."""
+    import mujoco
+
+    mj = source.mj
+    first, second = int(mj.eq_obj1id[e]), int(mj.eq_obj2id[e])
+    # two sites: their frames coincide
+    if int(mj.eq_objtype[e]) == int(mujoco.mjtObj.mjOBJ_SITE):
+        ends = [
+            (source.bodies[mj.site_bodyid[s]], pose(xyz=mj.site_pos[s], quat=mj.site_quat[s])) for s in (first, second)
+        ]
+        return ends[0], ends[1]
+    data = mj.eq_data[e]
+    bodies = source.bodies[first], source.bodies[second]
+    # weld: anchor in the second body, then that point and the second body's axes seen from the first
+    if weld:
+        return (bodies[0], pose(xyz=data[3:6], quat=data[6:10])), (bodies[1], pose(xyz=data[0:3]))
+    # connect: the anchor in the first and in the second body
+    return (bodies[0], pose(xyz=data[0:3])), (bodies[1], pose(xyz=data[3:6]))
+
+
+def add_actuators(m: Mechanism, source: Source, settings: Settings, notes: Notes) -> None:
+    """Actuators on one coordinate of a joint as data; muscles and the like are refused unless allowed."""
+    if "actuation" in settings.off:
+        return
+    for a in range(source.mj.nactuator):
+        name, element = source.named("actuator", a)
+        if _refused(source, notes, a, name, element):
+            continue
+        target = _joint_coordinate(source, a)
+        if target is None:
+            notes.add(f"{element.where}: the actuator {name!r} does not act on one coordinate of a joint; not kept.")
+            continue
+        joint, coordinate, gear = target
+        with located(element):
+            m.add_actuator(
+                unused(name, m.actuators), joint, gear=gear, coordinate=coordinate, effort=_effort(source, a)
+            )
+
+
+def _refused(source: Source, notes: Notes, a: int, name: str, element: Element) -> bool:
+    """Whether an actuator is left out since it acts without being driven, in a way that is not supported."""
+    import mujoco
+
+    mj = source.mj
+    gain, bias, dyn = int(mj.actuator_gaintype[a]), int(mj.actuator_biastype[a]), int(mj.actuator_dyntype[a])
+    if int(mujoco.mjtGain.mjGAIN_MUSCLE) == gain or int(mujoco.mjtDyn.mjDYN_MUSCLE) == dyn:
+        notes.unless_allowed("muscle", element.error(f"the muscle {name!r} is not supported."))
+        return True
+    # inertia and damping that the actuator puts on its joint, and laws with a state of their own
+    passive = mj.actuator_armature[a] or mj.actuator_damping[a] or np.any(mj.actuator_dampingpoly[a])
+    simple = gain in (int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE)) and bias in (
+        int(mujoco.mjtBias.mjBIAS_NONE),
+        int(mujoco.mjtBias.mjBIAS_AFFINE),
+    )
+    if passive or not simple:
+        what = "armature or damping of its own" if passive else "a law that is not supported"
+        notes.unless_allowed("actuators", element.error(f"the actuator {name!r} has {what}."))
+        return True
+    # a servo pulls on its joint also at zero input
+    servo = bias == int(mujoco.mjtBias.mjBIAS_AFFINE) and np.any(mj.actuator_biasprm[a])
+    if servo and _joint_coordinate(source, a) is None:
+        notes.unless_allowed("actuators", element.error(f"the servo {name!r} does not act on one joint coordinate."))
+        return True
+    if servo or gain == int(mujoco.mjtGain.mjGAIN_AFFINE):
+        notes.add(
+            f"{element.where}: the actuator {name!r} is a servo; only its joint, gear and effort are kept, its gains "
+            "are to be given as a control."
+        )
+    elif dyn != int(mujoco.mjtDyn.mjDYN_NONE):
+        notes.add(f"{element.where}: the dynamics of the actuator {name!r} are not kept; its force follows at once.")
+    return False
+
+
+def _joint_coordinate(source: Source, a: int) -> tuple[str, int, float] | None:
+    """Joint, velocity coordinate and gear that an actuator acts on; None for any other transmission."""
+    import mujoco
+
+    mj = source.mj
+    on_joint = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+    if int(mj.actuator_trntype[a]) not in on_joint:
+        return None
+    j = int(mj.actuator_trnid[a, 0])
+    gear = np.array(mj.actuator_gear[a], dtype=float)
+    kind = int(mj.jnt_type[j])
+    # one coordinate
+    if kind in (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)):
+        return source.joints[j], 0, float(gear[0])
+    # a ball turned about one axis of its child frame
+    if kind == int(mujoco.mjtJoint.mjJNT_BALL) and int(mj.actuator_trntype[a]) == on_joint[0]:
+        used = np.flatnonzero(gear[:3])
+        return (source.joints[j], int(used[0]), float(gear[used[0]])) if len(used) == 1 else None
+    return None
+
+
+def _effort(source: Source, a: int) -> float | None:
+    """Largest force of an actuator before its gear, where the model bounds it."""
+    import mujoco
+
+    mj = source.mj
+    bounds = []
+    if mj.actuator_forcelimited[a]:
+        bounds.append(float(np.abs(mj.actuator_forcerange[a]).max()))
+    # a plain motor: force = gain times input
+    plain = int(mj.actuator_biastype[a]) == int(mujoco.mjtBias.mjBIAS_NONE)
+    plain = plain and int(mj.actuator_gaintype[a]) == int(mujoco.mjtGain.mjGAIN_FIXED)
+    if plain and mj.actuator_ctrllimited[a]:
+        bounds.append(float(np.abs(mj.actuator_ctrlrange[a]).max() * abs(mj.actuator_gainprm[a, 0])))
+    return min((bound for bound in bounds if bound > 0), default=None)
+
+
+def add_contacts(m: Mechanism, source: Source, settings: Settings, notes: Notes) -> None:
+    """The first plane of the world as ground, and the excluded pairs; contact pairs are left to the user."""
+    import mujoco
+
+    mj = source.mj
+    for signature in mj.exclude_signature:
+        a, b = source.bodies[int(signature) >> 16], source.bodies[int(signature) & 0xFFFF]
+        m.exclude_contact(a, b)
+    if "contact" in settings.off:
+        return
+    # ground
+    for g in np.flatnonzero((mj.geom_type == int(mujoco.mjtGeom.mjGEOM_PLANE)) & (mj.geom_bodyid == 0)):
+        if m.ground is not None or not collides(source, int(g)):
+            notes.add(f"{geom_label(source, int(g))}: a plane that is not the ground; not kept.")
+            continue
+        frame = geom_pose(source, int(g))
+        normal = frame[:3, 2]
+        m.add_ground(friction=float(mj.geom_friction[g, 0]), normal=normal, height=float(normal @ frame[:3, 3]))
+        notes.add(
+            f"{geom_label(source, int(g))} is the ground, with the plane's friction {mj.geom_friction[g, 0]:g}; for "
+            'methods without contact take m.without("contacts").'
+        )
+    # pairs
+    if any(collides(source, g) for g in range(mj.ngeom) if mj.geom_bodyid[g] != 0):
+        notes.add(
+            "MuJoCo lets all bodies touch each other; here contact is simulated only where it is asked for, by methods "
+            "that have it: m.add_contact(a, b) adds a pair, m.add_ground() a ground."
+        )
+    for p in range(mj.npair):
+        a, b = (source.bodies[mj.geom_bodyid[g]] for g in (mj.pair_geom1[p], mj.pair_geom2[p]))
+        notes.add(f"contact pair of {a!r} and {b!r} is not kept: m.add_contact({a!r}, {b!r}) adds it.")
+
+
+def check_tendons(source: Source, notes: Notes) -> None:
+    """Refuse tendons that pull by themselves; note the others."""
+    mj = source.mj
+    for t in range(mj.ntendon):
+        name, element = source.named("tendon", t)
+        pulls: list[Any] = [
+            mj.tendon_stiffness[t],
+            mj.tendon_stiffnesspoly[t],
+            mj.tendon_damping[t],
+            mj.tendon_dampingpoly[t],
+            mj.tendon_frictionloss[t],
+            mj.tendon_armature[t],
+            mj.tendon_limited[t],
+        ]
+        if any(np.any(value) for value in pulls):
+            notes.unless_allowed("tendon", element.error(f"the tendon {name!r} is not supported."))
+        else:
+            notes.add(f"{element.where}: the tendon {name!r} has no force of its own; not kept.")
+
+
+def note_the_rest(source: Source, notes: Notes) -> None:
+    """One line for everything that is not read and does not change the motion."""
+    mj = source.mj
+    counts = {
+        "keyframes": mj.nkey,
+        "sensors": mj.nsensor,
+        "cameras": mj.ncam,
+        "lights": mj.nlight,
+        "skins": mj.nskin,
+        "textures": mj.ntex,
+        "custom data": mj.nnumeric + mj.ntext + mj.ntuple,
+    }
+    listed = [f"{count} {what}" for what, count in counts.items() if count]
+    if listed:
+        notes.add(f"not read, they do not change the motion: {', '.join(listed)}.")

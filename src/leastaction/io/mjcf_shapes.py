@@ -1,0 +1,126 @@
+"""Geoms and sites of a compiled MuJoCo model as shapes and frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leastaction.errors import ModelError
+from leastaction.io.mjcf_names import object_name, unused
+from leastaction.io.mjcf_source import Source
+from leastaction.io.notes import Notes
+from leastaction.model.checks import WORLD, FloatArray
+from leastaction.model.mechanism import Mechanism
+from leastaction.model.pose import pose
+from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Shape, Sphere
+
+_DEFAULT_COLOR = (0.5, 0.5, 0.5, 1.0)
+
+_HIDDEN_GROUP = 3
+"""MuJoCo's viewer shows the geom groups below this one."""
+
+
+def geom_pose(source: Source, g: int) -> FloatArray:
+    """Pose (4, 4) of a geom in its body."""
+    return pose(xyz=source.mj.geom_pos[g], quat=source.mj.geom_quat[g])
+
+
+def geom_label(source: Source, g: int) -> str:
+    """Words that name a geom."""
+    name = object_name(source.mj, "geom", g)
+    return f"geom {name!r}" if name else f"geom {g} of body {source.bodies[source.mj.geom_bodyid[g]]!r}"
+
+
+def collides(source: Source, g: int) -> bool:
+    """Whether a geom takes part in contact."""
+    return bool(source.mj.geom_contype[g] or source.mj.geom_conaffinity[g])
+
+
+def body_shapes(source: Source, b: int, notes: Notes) -> list[Shape]:
+    """Shapes of a body; planes, height fields and the like are noted."""
+    import mujoco
+
+    first, count = int(source.mj.body_geomadr[b]), int(source.mj.body_geomnum[b])
+    out: list[Shape] = []
+    for g in range(first, first + count):
+        kind = mujoco.mjtGeom(int(source.mj.geom_type[g]))
+        # the planes of the world are grounds, see add_contacts
+        if kind == mujoco.mjtGeom.mjGEOM_PLANE and b == 0:
+            continue
+        shape = _shape(source, g, kind)
+        if shape is None:
+            notes.add(f"{geom_label(source, g)}: a {kind.name.removeprefix('mjGEOM_').lower()} is not kept as a shape.")
+        else:
+            out.append(shape)
+    return out
+
+
+def _shape(source: Source, g: int, kind: Any) -> Shape | None:
+    """The shape of one geom, None for kinds that are no solids here."""
+    import mujoco
+
+    mj = source.mj
+    size = mj.geom_size[g]
+    solid = collides(source, g)
+    # the colour of the material counts unless the geom has its own
+    rgba = mj.geom_rgba[g]
+    if mj.geom_matid[g] >= 0 and np.array_equal(rgba, _DEFAULT_COLOR):
+        rgba = mj.mat_rgba[mj.geom_matid[g]]
+    common: dict[str, Any] = {
+        "at": geom_pose(source, g),
+        "color": np.clip(rgba, 0.0, 1.0).astype(float),
+        "visual": not solid or int(mj.geom_group[g]) < _HIDDEN_GROUP,
+        "collision": solid,
+        "name": object_name(mj, "geom", g) or None,
+    }
+    # MuJoCo's sizes are half lengths
+    if kind == mujoco.mjtGeom.mjGEOM_BOX:
+        return Box(2.0 * size, **common)
+    if kind == mujoco.mjtGeom.mjGEOM_SPHERE:
+        return Sphere(size[0], **common)
+    if kind == mujoco.mjtGeom.mjGEOM_CYLINDER:
+        return Cylinder(size[0], 2.0 * size[1], **common)
+    if kind == mujoco.mjtGeom.mjGEOM_CAPSULE:
+        return Capsule(size[0], 2.0 * size[1], **common)
+    if kind == mujoco.mjtGeom.mjGEOM_ELLIPSOID:
+        return Ellipsoid(size, **common)
+    if kind == mujoco.mjtGeom.mjGEOM_MESH:
+        return _mesh(mj, int(mj.geom_dataid[g]), common)
+    return None
+
+
+def _mesh(mj: Any, i: int, common: dict[str, Any]) -> Mesh:
+    """A compiled mesh, scaled and centred by MuJoCo."""
+    vertices = mj.mesh_vert[mj.mesh_vertadr[i] :][: mj.mesh_vertnum[i]]
+    faces = mj.mesh_face[mj.mesh_faceadr[i] :][: mj.mesh_facenum[i]]
+    return Mesh(vertices=vertices.astype(float), faces=faces.astype(np.int64), **common)
+
+
+def add_static_shapes(m: Mechanism, source: Source, notes: Notes) -> None:
+    """Geoms of the world other than planes, on a massless body that is fixed to it."""
+    shapes = body_shapes(source, 0, notes)
+    if not shapes:
+        return
+    body = unused(f"{WORLD}/geoms", m.bodies)
+    m.add_body(body, shapes=shapes)
+    m.add_joint(unused(body, m.joints), "fixed", parent=WORLD, child=body)
+    notes.add(f"the {len(shapes)} geoms of the world are on the body {body!r}, which is fixed to it.")
+
+
+def add_sites(m: Mechanism, source: Source, notes: Notes) -> None:
+    """Sites with a name, as frames."""
+    mj = source.mj
+    for s in range(mj.nsite):
+        name = object_name(mj, "site", s)
+        if not name:
+            notes.add("sites without a name are not kept.")
+            continue
+        # a frame must not have the name of a body
+        label = unused(name if name not in m.bodies and name != WORLD else f"{name}/site", {*m.bodies, *m.frames})
+        if label != name:
+            notes.add(f"the site {name!r} is the frame {label!r}, since there is a body of its name.")
+        try:
+            m.add_frame(label, source.bodies[mj.site_bodyid[s]], pose(xyz=mj.site_pos[s], quat=mj.site_quat[s]))
+        except ModelError as error:
+            raise source.element("site", name).error(str(error)) from error

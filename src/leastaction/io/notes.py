@@ -1,0 +1,84 @@
+"""What a reader could not honour: notes for what does not change the motion, errors for what does unless allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from leastaction.errors import ModelError
+from leastaction.io.xml import Element
+
+ALLOW = {
+    "mimic": "URDF: a joint that follows another one; allowed, it moves on its own",
+    "inertia": "URDF: an inertia that no body has; allowed, the nearest possible one is taken",
+    "meshes": "a mesh file that is missing or may not be read; allowed, the link has one shape less",
+    "actuators": "MJCF: an actuator that does not act on one coordinate of a joint",
+    "armature": "MJCF: armature where it has no meaning here (free joints)",
+    "equality": "MJCF: an equality constraint other than connect and weld",
+    "flex": "MJCF: deformable bodies",
+    "fluid": "MJCF: forces of the surrounding medium (density, viscosity, wind)",
+    "friction": "MJCF: friction loss where it has no meaning here (free joints)",
+    "gravcomp": "MJCF: gravity compensation of a body",
+    "muscle": "MJCF: muscle actuators",
+    "nonlinear": "MJCF: stiffness or damping with polynomial terms, springs that yield",
+    "tendon": "MJCF: tendons with stiffness, damping, friction, armature or limits",
+}
+"""Names for ``allow=``: what changes the motion, cannot be honoured, and is dropped only on request."""
+
+
+def check_allow(allow: Iterable[str]) -> frozenset[str]:
+    """The set of allowed names; an unknown one is an error that lists the known ones."""
+    names = frozenset((allow,) if isinstance(allow, str) else allow)
+    unknown = sorted(str(name) for name in names if name not in ALLOW)
+    if unknown:
+        raise ModelError(f"allow: unknown {', '.join(unknown)}; known are {', '.join(sorted(ALLOW))}.")
+    return names
+
+
+class Notes:
+    """Collects what was not honoured while one file is read.
+
+    Args:
+        file: name of the file as the user gave it.
+        allow: names from ``ALLOW`` that may be dropped.
+    """
+
+    def __init__(self, file: str, allow: Iterable[str] = ()) -> None:
+        self.file = file
+        self.allow = check_allow(allow)
+        self._lines: list[str] = []
+        self._ignored: dict[tuple[str, str], list[int]] = {}
+
+    def add(self, text: str) -> None:
+        """One note; the same one twice is kept once."""
+        if text not in self._lines:
+            self._lines.append(text)
+
+    def ignore(self, element: Element, reason: str = "not read, it does not change the motion") -> None:
+        """Note an element that is not read; many of one tag become one line."""
+        self._ignored.setdefault((element.tag, reason), []).append(element.line)
+
+    def unless_allowed(self, name: str, error: ModelError) -> None:
+        """Raise the error, or note it where ``name`` is allowed."""
+        if name not in self.allow:
+            raise ModelError(f'{error} To load it all the same, give allow=("{name}",).') from error
+        self.add(f"allowed by {name!r}: {error}")
+
+    def lines(self) -> list[str]:
+        """All notes, in order."""
+        out = list(self._lines)
+        for (tag, reason), found in self._ignored.items():
+            times = "once" if len(found) == 1 else f"{len(found)} times"
+            out.append(f"{self.file}:{found[0]}: <{tag}> ({times}): {reason}.")
+        return out
+
+
+@contextmanager
+def located(element: Element) -> Iterator[None]:
+    """Put file, line and element before the message of a ``ModelError`` raised inside that has none yet."""
+    try:
+        yield
+    except ModelError as error:
+        if str(error).startswith(f"{element.file}:"):
+            raise
+        raise element.error(str(error)) from error

@@ -1,0 +1,107 @@
+"""Functions of the user as plain C pointers, so that a compiled rollout needs no second, slow form. No Numba here.
+
+A Numba ``cfunc`` is called at full speed. A plain Python function is wrapped by ctypes: the same compiled loop calls
+it back at a cost of a few microseconds. If it raises, the output becomes NaN, the loop stops, and the error is
+raised again on the Python side by ``raise_pending``.
+
+    control  void (double t, const double *q, const double *v, double *tau)
+    law      double (double)
+    force    void (double t, const double *in, double *out)
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_POINTER = ctypes.POINTER(ctypes.c_double)
+CONTROL_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_double, _POINTER, _POINTER, _POINTER)
+LAW_TYPE = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
+FORCE_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_double, _POINTER, _POINTER)
+
+
+class Callback:
+    """One function of the user: its address, and the error it raised last."""
+
+    def __init__(self, address: int, keep: Any = None) -> None:
+        self.address = address
+        self.error: BaseException | None = None
+        self._keep = keep
+
+    def raise_pending(self) -> None:
+        """Raise the error of the last call, if there was one."""
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+
+
+def is_compiled(function: Any) -> bool:
+    """Whether the function is a Numba ``cfunc``."""
+    return isinstance(getattr(function, "address", None), int) and hasattr(function, "native_name")
+
+
+def _wrap(function: Any, prototype: Any, body: Callable[[Callback], Callable[..., Any]]) -> Callback:
+    if is_compiled(function):
+        return Callback(function.address, function)
+    callback = Callback(0)
+    pointer = prototype(body(callback))
+    callback.address = ctypes.cast(pointer, ctypes.c_void_p).value or 0
+    callback._keep = pointer
+    return callback
+
+
+def control_callback(function: Any, nq: int, nv: int) -> Callback:
+    """``function(t, q, v) -> (nv,)`` generalised forces."""
+
+    def body(callback: Callback) -> Callable[..., None]:
+        def call(t: float, q: Any, v: Any, tau: Any) -> None:
+            out = np.ctypeslib.as_array(tau, (nv,)) if nv else np.zeros(0)
+            try:
+                out[:] = function(t, _view(q, nq).copy(), _view(v, nv).copy())
+            except BaseException as error:
+                callback.error = error
+                out[:] = np.nan
+
+        return call
+
+    return _wrap(function, CONTROL_TYPE, body)
+
+
+def law_callback(function: Any) -> Callback:
+    """``function(x) -> force`` of one number."""
+
+    def body(callback: Callback) -> Callable[..., float]:
+        def call(x: float) -> float:
+            try:
+                return float(function(x))
+            except BaseException as error:
+                callback.error = error
+                return float("nan")
+
+        return call
+
+    return _wrap(function, LAW_TYPE, body)
+
+
+def force_callback(function: Any, inputs: int, outputs: int) -> Callback:
+    """``function(t, in) -> out`` with flat arrays of fixed sizes."""
+
+    def body(callback: Callback) -> Callable[..., None]:
+        def call(t: float, given: Any, result: Any) -> None:
+            out = np.ctypeslib.as_array(result, (outputs,))
+            try:
+                out[:] = np.ravel(function(t, _view(given, inputs).copy()))
+            except BaseException as error:
+                callback.error = error
+                out[:] = np.nan
+
+        return call
+
+    return _wrap(function, FORCE_TYPE, body)
+
+
+def _view(pointer: Any, n: int) -> Any:
+    return np.ctypeslib.as_array(pointer, (n,)) if n else np.zeros(0)

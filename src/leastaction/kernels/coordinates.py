@@ -1,0 +1,156 @@
+"""The user's coordinates and the rows' coordinates: the only file that knows both.
+
+q, v, a, tau are the user's: joints in build order; a free joint has q = (position, quaternion) of its child frame
+and v = (angular; linear) of that frame in its own axes. x, u, udot, f are the rows': the same numbers in row order,
+but a free joint is three translations of the *centre of mass* along parent axes and then a ball. With R the
+rotation of the ball, c the centre of mass in the child frame and w the angular velocity in child axes:
+
+    x = p + R c            u = T v:       xdot = R (v + w x c),  w = w
+    udot = T a + Tdot v:   xddot = R (a + w x v + wdot x c + w x (w x c)),  wdot = wdot
+    tau = T^T f:           torque + c x (R^T force);  R^T force
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+from leastaction.kernels._jit import kernel, sweep
+from leastaction.kernels._lanes import ld1, number, st1
+from leastaction.kernels.tree import turn_by_quaternion
+from leastaction.spatial._source.vector import add3, cross, matvec, sub3, tmatvec
+
+
+@kernel
+def get3(a, k):
+    """Three entries of a vector."""
+    return (ld1(a, k), ld1(a, k + 1), ld1(a, k + 2))
+
+
+@kernel
+def put3(a, k, v):
+    """Store three entries of a vector."""
+    st1(a, k, v[0])
+    st1(a, k + 1, v[1])
+    st1(a, k + 2, v[2])
+
+
+@kernel
+def free_rotation(x, k):
+    """Rotation of the ball of a free joint whose first coordinate is k."""
+    one, zero = number(x, 1.0), number(x, 0.0)
+    identity = (one, zero, zero, zero, one, zero, zero, zero, one)
+    return turn_by_quaternion(identity, ld1(x, k + 3), ld1(x, k + 4), ld1(x, k + 5), ld1(x, k + 6))
+
+
+@kernel
+def offset_of(c, j):
+    """Centre of mass of free joint j in its child frame."""
+    return (c.offset[j, 0], c.offset[j, 1], c.offset[j, 2])
+
+
+@sweep
+def positions_in(c, q, x):
+    """x from q."""
+    for k in range(c.q.size):
+        st1(x, k, ld1(q, c.q[k]))
+    for j in range(c.free.shape[0]):
+        k = c.free[j, 0]
+        put3(x, k, add3(get3(x, k), matvec(free_rotation(x, k), offset_of(c, j))))
+
+
+@sweep
+def positions_out(c, x, q):
+    """q from x."""
+    for k in range(c.q.size):
+        st1(q, c.q[k], ld1(x, k))
+    for j in range(c.free.shape[0]):
+        k = c.free[j, 0]
+        p = sub3(get3(x, k), matvec(free_rotation(x, k), offset_of(c, j)))
+        for i in range(3):
+            st1(q, c.q[k + i], p[i])
+
+
+@sweep
+def rates_in(c, x, v, u):
+    """u = T v."""
+    for k in range(c.v.size):
+        st1(u, k, ld1(v, c.v[k]))
+    for j in range(c.free.shape[0]):
+        d = c.free[j, 1]
+        w = get3(u, d + 3)
+        put3(u, d, matvec(free_rotation(x, c.free[j, 0]), add3(get3(u, d), cross(w, offset_of(c, j)))))
+
+
+@sweep
+def rates_out(c, x, u, v):
+    """v = T^-1 u."""
+    for k in range(c.v.size):
+        st1(v, c.v[k], ld1(u, k))
+    for j in range(c.free.shape[0]):
+        d = c.free[j, 1]
+        w = get3(u, d + 3)
+        lin = sub3(tmatvec(free_rotation(x, c.free[j, 0]), get3(u, d)), cross(w, offset_of(c, j)))
+        for i in range(3):
+            st1(v, c.v[d + i], lin[i])
+
+
+@sweep
+def accelerations_in(c, x, v, a, udot):
+    """udot = T a + Tdot v."""
+    for k in range(c.v.size):
+        st1(udot, k, ld1(a, c.v[k]))
+    for j in range(c.free.shape[0]):
+        d = c.free[j, 1]
+        o = offset_of(c, j)
+        lin = (ld1(v, c.v[d]), ld1(v, c.v[d + 1]), ld1(v, c.v[d + 2]))
+        w = (ld1(v, c.v[d + 3]), ld1(v, c.v[d + 4]), ld1(v, c.v[d + 5]))
+        turning = add3(cross(w, add3(lin, cross(w, o))), cross(get3(udot, d + 3), o))
+        put3(udot, d, matvec(free_rotation(x, c.free[j, 0]), add3(get3(udot, d), turning)))
+
+
+@sweep
+def accelerations_out(c, x, v, udot, a):
+    """a = T^-1 (udot - Tdot v)."""
+    for k in range(c.v.size):
+        st1(a, c.v[k], ld1(udot, k))
+    for j in range(c.free.shape[0]):
+        d = c.free[j, 1]
+        o = offset_of(c, j)
+        lin = (ld1(v, c.v[d]), ld1(v, c.v[d + 1]), ld1(v, c.v[d + 2]))
+        w = (ld1(v, c.v[d + 3]), ld1(v, c.v[d + 4]), ld1(v, c.v[d + 5]))
+        turning = add3(cross(w, add3(lin, cross(w, o))), cross(get3(udot, d + 3), o))
+        out = sub3(tmatvec(free_rotation(x, c.free[j, 0]), get3(udot, d)), turning)
+        for i in range(3):
+            st1(a, c.v[d + i], out[i])
+
+
+@sweep
+def forces_in(c, x, tau, f):
+    """f = T^-T tau."""
+    for k in range(c.v.size):
+        st1(f, k, ld1(tau, c.v[k]))
+    for j in range(c.free.shape[0]):
+        d = c.free[j, 1]
+        lin = get3(f, d)
+        put3(f, d + 3, sub3(get3(f, d + 3), cross(offset_of(c, j), lin)))
+        put3(f, d, matvec(free_rotation(x, c.free[j, 0]), lin))
+
+
+@sweep
+def forces_out(c, x, f, tau):
+    """tau = T^T f."""
+    for k in range(c.v.size):
+        st1(tau, c.v[k], ld1(f, k))
+    for j in range(c.free.shape[0]):
+        d = c.free[j, 1]
+        lin = tmatvec(free_rotation(x, c.free[j, 0]), get3(f, d))
+        turn = add3(get3(f, d + 3), cross(offset_of(c, j), lin))
+        for i in range(3):
+            st1(tau, c.v[d + i], lin[i])
+            st1(tau, c.v[d + 3 + i], turn[i])
+
+
+@sweep
+def columns_out(c, x, B, out):
+    """B T for a matrix B with one column per rate: (m, nu) to the user's (m, nv)."""
+    for r in range(B.shape[0]):
+        forces_out(c, x, B[r], out[r])

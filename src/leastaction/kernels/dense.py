@@ -1,0 +1,75 @@
+"""Small dense symmetric systems inside compiled code."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import math
+
+from leastaction.kernels._jit import sweep
+
+
+@sweep
+def cholesky(A, L):
+    """Lower factor L of a symmetric positive definite A; False if a pivot is not positive."""
+    n = A.shape[0]
+    for j in range(n):
+        s = A[j, j]
+        for k in range(j):
+            s -= L[j, k] * L[j, k]
+        if not s > 0.0:
+            return False
+        L[j, j] = math.sqrt(s)
+        for i in range(j + 1, n):
+            s = A[i, j]
+            for k in range(j):
+                s -= L[i, k] * L[j, k]
+            L[i, j] = s / L[j, j]
+    return True
+
+
+@sweep
+def cholesky_solve(L, b):
+    """Solve L L^T x = b in place."""
+    n = L.shape[0]
+    for i in range(n):
+        s = b[i]
+        for k in range(i):
+            s -= L[i, k] * b[k]
+        b[i] = s / L[i, i]
+    for i in range(n - 1, -1, -1):
+        s = b[i]
+        for k in range(i + 1, n):
+            s -= L[k, i] * b[k]
+        b[i] = s / L[i, i]
+
+
+@sweep
+def proximal_solve(A, b, L, r, x, rho, sweeps):
+    """Minimum-norm solution of a possibly singular A x = b: x += (A + eps 1)^-1 (b - A x), eps = rho max diag A.
+
+    The incremental proximal term needs no rank decision: what lies in the range of A converges like (eps / sigma)^k,
+    what does not stays out of x. A is restored. Returns False if the factorisation fails.
+    """
+    n = A.shape[0]
+    top = 0.0
+    for i in range(n):
+        top = max(top, A[i, i])
+        x[i] = 0.0
+    eps = rho * top
+    for i in range(n):
+        A[i, i] += eps
+    good = cholesky(A, L)
+    for i in range(n):
+        A[i, i] -= eps
+    if not good:
+        return False
+    for _ in range(sweeps):
+        for i in range(n):
+            s = b[i]
+            for k in range(n):
+                s -= A[i, k] * x[k]
+            r[i] = s
+        cholesky_solve(L, r)
+        for i in range(n):
+            x[i] += r[i]
+    return True

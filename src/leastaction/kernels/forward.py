@@ -1,0 +1,130 @@
+"""Forward dynamics of a whole system: tree, joint springs, body forces, closed loops."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from leastaction.kernels._jit import kernel, sweep
+from leastaction.kernels._lanes import ld6, table, vector
+from leastaction.kernels.articulated import eliminate, expand, reduce
+from leastaction.kernels.coordinates import forces_in, positions_out, rates_out
+from leastaction.kernels.dense import proximal_solve
+from leastaction.kernels.forces import body_forces, force_scratch
+from leastaction.kernels.layout import Floats, Ints
+from leastaction.kernels.loops import bias_difference, loop_rows, push_pair, relative
+from leastaction.kernels.passive import passive_forces
+from leastaction.kernels.tree import outward
+
+# The proximal term of redundant loops: relative size and number of sweeps.
+RHO, SWEEPS = 1.0e-9, 4
+
+
+class Work(NamedTuple):
+    """Scratch memory of one forward dynamics, allocated once per rollout. See ``tree``, ``articulated``, ``loops``."""
+
+    P: Floats
+    S: Floats
+    M: Floats
+    V: Floats
+    F: Floats
+    A: Floats
+    U: Floats
+    y: Floats
+    Z: Floats
+    q: Floats
+    v: Floats
+    tau: Floats
+    f: Floats
+    given: Floats
+    result: Floats
+    g: Floats
+    G: Floats
+    bias: Floats
+    ends: Ints
+    column: Floats
+    rhs: Floats
+    lam: Floats
+    delassus: Floats
+    factor: Floats
+
+
+@kernel
+def loop_size(loops):
+    """Number of loop constraints."""
+    m = 0
+    for k in range(loops.rows.shape[0]):
+        m += loops.rows[k, 3] + loops.rows[k, 4] + (1 if loops.rows[k, 5] > 0 else 0)
+    return m
+
+
+@kernel
+def make_work(system, like):
+    """Scratch memory for a system; ``like`` is a vector of coordinates."""
+    n, nu, nq = system.tree.rows.shape[0], system.tree.rates.shape[0], system.coordinates.q.size
+    m = loop_size(system.loops)
+    given, result = force_scratch(system.forces)
+    return Work(
+        table(like, n, 12), table(like, nu, 6), table(like, n, 9), table(like, n, 12), table(like, n, 6),
+        table(like, n, 21), table(like, nu, 7), vector(like, nu), table(like, n, 6),
+        vector(like, nq), vector(like, nu), vector(like, nu), vector(like, nu),
+        given, result, np.empty(m), np.empty((m, 6)), np.empty(m), np.empty((m, 2), np.int64),
+        np.empty((m, nu)), np.empty(m), np.empty(m), np.empty((m, m)), np.empty((m, m)),
+    )  # fmt: skip
+
+
+@sweep
+def acceleration(system, t, x, u, control, w, udot):
+    """udot (nu,) from x, u and the user's generalised forces ``control`` (nv,).
+
+    Returns False if the loop equations cannot be factorised. The multipliers of the loops are in w.lam.
+    """
+    tree = system.tree
+    # joint forces: control, springs and dampers, in the user's coordinates; then per row
+    positions_out(system.coordinates, x, w.q)
+    rates_out(system.coordinates, x, u, w.v)
+    for k in range(control.size):
+        w.tau[k] = control[k]
+    passive_forces(system.passive, w.q, w.v, w.tau)
+    forces_in(system.coordinates, x, w.tau, w.f)
+    # bias and body forces, then the articulated recursion
+    outward(tree, x, u, None, w.P, w.S, w.M, w.V, w.F)
+    body_forces(system.forces, t, w.P, w.V, w.F, w.given, w.result)
+    eliminate(tree, w.S, w.M, w.A, w.F, w.f, w.U, w.y)
+    expand(tree, w.S, w.U, w.y, w.Z, udot)
+    if w.g.size > 0:
+        return close_loops(system, w, udot)
+    return True
+
+
+@sweep
+def close_loops(system, w, udot):
+    """Add to udot what keeps the loops closed: G M^-1 G^T lambda = -(second derivative without lambda)."""
+    tree, m = system.tree, w.g.size
+    loop_rows(system.loops, w.P, w.V, w.g, w.G, w.bias, w.ends)
+    for k in range(m):
+        a, b, row = w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0)
+        w.rhs[k] = -(relative(w.Z, a, b, row) + bias_difference(w.V, a, b, row) + w.bias[k])
+    if not delassus(tree, w):
+        return False
+    for d in range(udot.size):
+        for k in range(m):
+            udot[d] += w.column[k, d] * w.lam[k]
+    return True
+
+
+@sweep
+def delassus(tree, w):
+    """Columns M^-1 G^T, the matrix G M^-1 G^T, and lambda for the right-hand side w.rhs. O(m n + m^3)."""
+    m = w.g.size
+    for d in range(w.f.size):
+        w.f[d] = 0.0
+    for k in range(m):
+        push_pair(w.f, w.F, w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0))
+        reduce(tree, w.S, w.F, w.f, w.U, w.y)
+        expand(tree, w.S, w.U, w.y, w.Z, w.column[k])
+        for r in range(m):
+            w.delassus[r, k] = relative(w.Z, w.ends[r, 0], w.ends[r, 1], ld6(w.G, r, 0))
+    return proximal_solve(w.delassus, w.rhs, w.factor, w.bias, w.lam, RHO, SWEEPS)

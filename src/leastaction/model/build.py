@@ -1,0 +1,246 @@
+"""From a Mechanism to a Model: merge fixed joints, write every joint as rows of the tree, fill the tables.
+
+A *row frame* is the frame behind one factor of a joint (see ``kernels/layout.py``). A screw's row frame has its axis
+along z. The last row of a joint carries all bodies that are rigidly attached there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from leastaction.kernels import layout as kl
+from leastaction.model.checks import WORLD, FloatArray
+from leastaction.model.elements import Joint
+from leastaction.model.inertia import MassProperties, check_inertia, combine
+from leastaction.model.joints import Ball, factors, plane_basis
+from leastaction.model.mechanism import Mechanism
+from leastaction.model.model import JointView, Model
+from leastaction.model.motion import joint_motion
+from leastaction.model.pose import inverse_pose
+from leastaction.model.singular import check_singular
+from leastaction.model.tables import Place, force_table, loop_table, passive_table
+from leastaction.model.topology import Topology, topology
+
+_KIND = {"revolute": kl.REVOLUTE, "prismatic": kl.PRISMATIC, "helical": kl.HELICAL}
+
+
+@dataclass
+class _Rows:
+    """Rows of the tree while they are being written; row 0 is the world."""
+
+    parent: list[int] = field(default_factory=lambda: [0])
+    kind: list[int] = field(default_factory=lambda: [kl.PRISMATIC])
+    before: list[FloatArray] = field(default_factory=lambda: [np.eye(4)])
+    pitch: list[float] = field(default_factory=lambda: [0.0])
+    joint: list[str] = field(default_factory=lambda: [""])
+    masses: list[list[MassProperties]] = field(default_factory=lambda: [[]])
+    names: list[list[str]] = field(default_factory=lambda: [[WORLD]])
+    offset: dict[str, FloatArray] = field(default_factory=dict)
+
+    def add(self, parent: int, kind: int, before: FloatArray, pitch: float, joint: str) -> int:
+        """Append a row and return its number."""
+        self.parent.append(parent)
+        self.kind.append(kind)
+        self.before.append(before)
+        self.pitch.append(pitch)
+        self.joint.append(joint)
+        self.masses.append([])
+        self.names.append([])
+        return len(self.parent) - 1
+
+
+def build(mechanism: Mechanism) -> Model:
+    """The frozen model of a checked mechanism."""
+    mechanism = mechanism.copy()
+    graph = topology(mechanism)
+    rows, places, first = _write_rows(mechanism, graph)
+    views = _joint_views(mechanism, graph)
+    tree, coordinates = _tables(mechanism, rows, views, first)
+    check_singular(tree, [f"joint '{name}'" for name in rows.joint])
+    # forces, springs, loops
+    passive, law_callbacks = passive_table(mechanism, views)
+    forces, force_callbacks = force_table(mechanism, places)
+    loops, loop_rows = loop_table(mechanism, graph.loops, places)
+    return Model(
+        mechanism=mechanism,
+        topology=graph,
+        system=kl.System(tree, coordinates, passive, forces, loops),
+        joints=views,
+        places=places,
+        body_names=tuple(names[0] for names in rows.names[1:] if names),
+        first_rows=first,
+        loop_rows=loop_rows,
+        callbacks=(*law_callbacks, *force_callbacks),
+    )
+
+
+def _write_rows(mechanism: Mechanism, graph: Topology) -> tuple[_Rows, dict[str, Place], dict[str, int]]:
+    """Rows of all tree joints, the place of every body and frame, and the first row of every moving joint."""
+    rows = _Rows()
+    places: dict[str, Place] = {WORLD: Place(0, np.eye(4))}
+    first: dict[str, int] = {}
+    # bodies that a fixed or locked joint attaches move with its parent
+    rigid = _rigid_offsets(mechanism, graph)
+    groups: dict[str, list[MassProperties]] = {}
+    for body, (leader, offset) in rigid.items():
+        groups.setdefault(leader, []).append(mechanism.bodies[body].mass_properties.transformed(offset))
+    for name in graph.tree:
+        joint = mechanism.joints[name]
+        leader, offset = rigid[joint.child]
+        if leader != joint.child:
+            base = places[leader]
+            places[joint.child] = Place(base.row, base.pose @ offset)
+            if base.row > 0:
+                rows.names[base.row].append(joint.child)
+            continue
+        # a moving joint: one row for each factor, the bodies on the last
+        base = places[joint.parent]
+        first[name] = len(rows.parent)
+        mass = combine(groups[leader])
+        if mass.mass > 0:
+            check_inertia(mass.mass, mass.inertia, f"body '{leader}' with what is fixed to it")
+        row, carry = _write_joint(rows, joint, base, mass)
+        link = carry @ inverse_pose(joint.child_frame)
+        places[joint.child] = Place(row, link)
+        rows.masses[row] = [mass.transformed(link)]
+        rows.names[row].append(joint.child)
+    for frame in mechanism.frames.values():
+        base = places[frame.body]
+        places[frame.name] = Place(base.row, base.pose @ frame.pose)
+    return rows, places, first
+
+
+def _rigid_offsets(mechanism: Mechanism, graph: Topology) -> dict[str, tuple[str, FloatArray]]:
+    """For every body the body that leads its rigid group and the pose of its link in the leader's link."""
+    out: dict[str, tuple[str, FloatArray]] = {}
+    for name in graph.tree:
+        joint = mechanism.joints[name]
+        if joint.kind != "fixed" and joint.locked is None:
+            out[joint.child] = (joint.child, np.eye(4))
+            continue
+        leader, offset = (WORLD, np.eye(4)) if joint.parent == WORLD else out[joint.parent]
+        held = joint_motion(joint, joint.neutral if joint.locked is None else joint.locked)
+        out[joint.child] = (leader, offset @ joint.parent_frame @ held @ inverse_pose(joint.child_frame))
+    return out
+
+
+def _write_joint(rows: _Rows, joint: Joint, base: Place, mass: MassProperties) -> tuple[int, FloatArray]:
+    """Append the rows of a joint; returns the last row and the pose of the joint's child side in it."""
+    carry = base.pose @ joint.parent_frame
+    row = base.row
+    for factor in factors(joint):
+        before = carry @ factor.before
+        if isinstance(factor, Ball):
+            row = rows.add(row, kl.BALL, before, 0.0, joint.name)
+            carry = np.eye(4)
+        else:
+            align = _align(factor.axis)
+            row = rows.add(row, _KIND[factor.kind], before @ align, factor.pitch, joint.name)
+            carry = inverse_pose(align)
+    # the ball of a free joint turns about the centre of mass
+    if joint.kind == "free":
+        to_child = inverse_pose(joint.child_frame)
+        offset = to_child[:3, :3] @ mass.com + to_child[:3, 3] if mass.mass > 0 else np.zeros(3)
+        rows.offset[joint.name] = offset
+        carry[:3, 3] = -offset
+    return row, carry
+
+
+def _align(axis: FloatArray) -> FloatArray:
+    """Pose (4, 4) whose z axis is the given unit vector."""
+    out = np.eye(4)
+    u, v = plane_basis(axis)
+    out[:3, :3] = np.column_stack([u, v, axis])
+    return out
+
+
+def _joint_views(mechanism: Mechanism, graph: Topology) -> dict[str, JointView]:
+    """Slices of the moving tree joints, in build order."""
+    out: dict[str, JointView] = {}
+    nq = nv = 0
+    for joint in mechanism.joints.values():
+        moving = joint.kind != "fixed" and joint.locked is None and joint.name not in graph.loops
+        if moving:
+            out[joint.name] = JointView(joint, slice(nq, nq + joint.nq), slice(nv, nv + joint.nv))
+            nq, nv = nq + joint.nq, nv + joint.nv
+    return out
+
+
+def _tables(
+    mechanism: Mechanism, rows: _Rows, views: dict[str, JointView], first: dict[str, int]
+) -> tuple[kl.Tree, kl.Coordinates]:
+    """The arrays of the tree and the maps between the user's coordinates and the rows'."""
+    n = len(rows.parent)
+    table = np.zeros((n, 4), dtype=np.int64)
+    const = np.zeros((n, kl.CONST_WIDTH))
+    rates: list[tuple[int, int]] = []
+    last_rate = np.full(n, -1, dtype=np.int64)
+    nx = nu = 0
+    for i in range(1, n):
+        ball = rows.kind[i] == kl.BALL
+        table[i] = rows.parent[i], rows.kind[i], nx, nu
+        # rates of the row, chained towards the world
+        before = last_rate[rows.parent[i]]
+        for _ in range(3 if ball else 1):
+            rates.append((i, int(before)))
+            before = len(rates) - 1
+        last_rate[i] = before
+        nx, nu = nx + (4 if ball else 1), nu + (3 if ball else 1)
+        # constants
+        const[i, kl.ROT : kl.ROT + 9] = rows.before[i][:3, :3].ravel()
+        const[i, kl.POS : kl.POS + 3] = rows.before[i][:3, 3]
+        const[i, kl.PITCH] = rows.pitch[i]
+        for mass in rows.masses[i]:
+            const[i, kl.MASS] = mass.mass
+            const[i, kl.COM : kl.COM + 3] = mass.com
+            const[i, kl.INERTIA : kl.INERTIA + 6] = mass.inertia[np.triu_indices(3)]
+    coordinates = _coordinates(rows, table, views, first)
+    armature = np.concatenate([np.zeros(0), *(view.joint.armature for view in views.values())])
+    origin, moves = _origin(table, rows)
+    rate_table = np.array(rates, dtype=np.int64).reshape(-1, 2)
+    tree = kl.Tree(table, const, rate_table, armature[coordinates.v], np.array(mechanism.gravity), origin, moves)
+    return tree, coordinates
+
+
+def _coordinates(
+    rows: _Rows, table: kl.Ints, views: dict[str, JointView], first: dict[str, int]
+) -> kl.Coordinates:
+    """Gather maps from the user's order to row order; free joints also swap (angular; linear)."""
+    nq, nv = sum(view.nq for view in views.values()), sum(view.nv for view in views.values())
+    q, v = np.zeros(nq, dtype=np.int64), np.zeros(nv, dtype=np.int64)
+    free, offset = [], []
+    for name, view in views.items():
+        x, u = table[first[name], kl.IX], table[first[name], kl.IU]
+        q[x : x + view.nq] = np.arange(view.q.start, view.q.stop)
+        order = np.arange(view.v.start, view.v.stop)
+        if view.kind == "free":
+            order = np.concatenate([order[3:], order[:3]])
+            free.append((x, u))
+            offset.append(rows.offset[name])
+        v[u : u + view.nv] = order
+    return kl.Coordinates(
+        q, v, np.array(free, dtype=np.int64).reshape(-1, 2), np.array(offset, dtype=float).reshape(-1, 3)
+    )
+
+
+def _origin(table: kl.Ints, rows: _Rows) -> tuple[kl.Floats, kl.Ints]:
+    """The kernels' origin: mean over the trees of where the root is after its leading translations."""
+    roots = np.flatnonzero(table[1:, kl.PARENT] == 0) + 1
+    base, axes, moves = np.zeros(3), [], []
+    for root in roots:
+        frame, row = np.eye(4), int(root)
+        while True:
+            frame = frame @ rows.before[row]
+            if rows.kind[row] != kl.PRISMATIC:
+                break
+            axes.append(frame[:3, 2] / len(roots))
+            moves.append(int(table[row, kl.IX]))
+            # go on while the same joint translates
+            same = row + 1 < len(rows.joint) and rows.joint[row + 1] == rows.joint[row]
+            if not same:
+                break
+            row += 1
+        base += frame[:3, 3] / len(roots)
+    return np.array([base, *axes]), np.array(moves, dtype=np.int64)

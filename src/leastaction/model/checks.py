@@ -1,0 +1,141 @@
+"""Checks of single values that a user gives: names, numbers, vectors, axes, quaternions.
+
+Every function takes the value and ``where`` (the words that name it in an error, such as ``joint 'elbow': axis``)
+and returns the value in its stored form: Python floats, or read-only float arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.errors import ModelError
+
+FloatArray = NDArray[np.float64]
+
+WORLD = "world"
+"""Reserved name of the fixed world."""
+
+LARGEST = 1e60
+"""Numbers beyond this are refused: products of a few of them would overflow, and none has a meaning here."""
+
+# a vector whose squared length is this close to one is left untouched, so that normalising twice changes nothing
+_UNIT_SLACK = 16 * np.finfo(float).eps
+
+
+def frozen(array: Any) -> FloatArray:
+    """A read-only float copy of ``array``."""
+    out = np.array(array, dtype=np.float64)
+    out.setflags(write=False)
+    return out
+
+
+def quoted(names: Any) -> str:
+    """Names in quotes, separated by commas, for error messages."""
+    return ", ".join(f"'{name}'" for name in names) or "none"
+
+
+def check_name(value: Any, what: str) -> str:
+    """A nonempty string without control characters."""
+    if not isinstance(value, str):
+        raise ModelError(f"{what}: a name must be a string, got {value!r}.")
+    if not value.strip():
+        raise ModelError(f"{what}: a name must not be empty.")
+    if any(ord(c) < 32 or ord(c) == 127 for c in value):
+        raise ModelError(f"{what}: the name {value!r} has control characters; use printable ones.")
+    return value
+
+
+def check_array(value: Any, where: str) -> FloatArray:
+    """A finite float array of any shape; strings, booleans and objects are refused."""
+    # ragged lists and objects with their own rules end up here as an exception of NumPy
+    try:
+        raw = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise ModelError(f"{where}: expected numbers, got {value!r}.") from error
+    if raw.dtype.kind not in "iuf":
+        if raw.size == 0 and raw.dtype.kind == "O":
+            return np.zeros(raw.shape)
+        raise ModelError(f"{where}: expected numbers, got {value!r}.")
+    array = raw.astype(float)
+    # NaN fails the comparison as well
+    if not (np.abs(array) <= LARGEST).all():
+        raise ModelError(f"{where}: every number must be finite and below {LARGEST:.0e}, got {value!r}.")
+    return array
+
+
+def check_number(
+    value: Any, where: str, *, positive: bool = False, nonnegative: bool = False, infinite: bool = False
+) -> float:
+    """One number as a Python float; ``infinite`` allows plus infinity."""
+    # numbers only: float() would also take strings and booleans
+    if isinstance(value, (str, bytes, bool, np.bool_)) or (not np.isscalar(value) and np.ndim(value) != 0):
+        raise ModelError(f"{where}: expected a number, got {value!r}.")
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ModelError(f"{where}: expected a number, got {value!r}.") from error
+    if not abs(number) <= LARGEST and not (infinite and number == np.inf):
+        raise ModelError(f"{where}: must be a finite number below {LARGEST:.0e}, got {number}.")
+    # sign
+    if positive and number <= 0:
+        raise ModelError(f"{where}: must be positive, got {number}.")
+    if nonnegative and number < 0:
+        raise ModelError(f"{where}: must not be negative, got {number}.")
+    return number
+
+
+def check_vector(value: Any, n: int, where: str) -> FloatArray:
+    """n finite numbers as a read-only array (n,)."""
+    array = check_array(value, where)
+    if array.shape != (n,):
+        raise ModelError(f"{where}: expected {n} numbers, got shape {array.shape}: {value!r}.")
+    return frozen(array)
+
+
+def unit(array: FloatArray) -> FloatArray:
+    """``array`` divided by its length; unchanged to the last bit when it already has length one."""
+    largest = float(np.abs(array).max())
+    if largest <= 1.0 + _UNIT_SLACK and abs(float(array @ array) - 1.0) <= _UNIT_SLACK:
+        return array
+    # divide by the largest component first, so that neither tiny nor huge vectors lose their direction
+    scaled = array / largest
+    return np.asarray(scaled / np.sqrt(float(scaled @ scaled)))
+
+
+def check_axis(value: Any, where: str) -> FloatArray:
+    """A direction as a read-only unit vector (3,)."""
+    array = check_vector(value, 3, where)
+    if not array.any():
+        raise ModelError(f"{where}: the axis is zero; give a direction such as (0, 0, 1).")
+    return frozen(unit(array))
+
+
+def check_quaternion(value: Any, where: str) -> FloatArray:
+    """A quaternion (w, x, y, z), normalised, as a read-only array (4,)."""
+    array = check_vector(value, 4, where)
+    if not array.any():
+        raise ModelError(f"{where}: the quaternion is zero; the identity is (1, 0, 0, 0).")
+    return frozen(unit(array))
+
+
+def check_flag(value: Any, where: str) -> bool:
+    """True or False, nothing else."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ModelError(f"{where}: expected True or False, got {value!r}.")
+    return bool(value)
+
+
+def check_result(value: Any, shape: tuple[int, ...], where: str) -> FloatArray:
+    """What a user's function returned, as an array, if it is finite and has the right shape."""
+    try:
+        out = np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{where}: the function must return numbers, it returned {value!r}.") from error
+    if out.shape != shape:
+        raise ModelError(f"{where}: the function must return shape {shape}, it returned {out.shape}.")
+    if not np.isfinite(out).all():
+        raise ModelError(f"{where}: the function returned a number that is not finite: {out.tolist()}.")
+    return out

@@ -1,0 +1,222 @@
+"""The pieces of a mechanism: bodies, joints, frames, ground, contact pairs, actuators.
+
+They are plain records that a user may edit; ``Mechanism`` checks them when they are added and again at build.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from leastaction.model import joints
+from leastaction.model.checks import FloatArray, frozen
+from leastaction.model.inertia import MassProperties
+from leastaction.model.joints import JointPart, Law
+from leastaction.model.shapes import Shape
+
+
+def _identity() -> FloatArray:
+    return frozen(np.eye(4))
+
+
+@dataclass(eq=False)
+class Body:
+    """A rigid link.
+
+    Attributes:
+        name: unique among bodies.
+        mass: kg; 0 is massless.
+        com: centre of mass (3,) in the link frame, metres.
+        inertia: (3, 3) about the centre of mass, link axes, kg m^2.
+        shapes: geometry for contact and pictures.
+    """
+
+    name: str
+    mass: float
+    com: FloatArray
+    inertia: FloatArray
+    shapes: tuple[Shape, ...] = ()
+
+    @property
+    def mass_properties(self) -> MassProperties:
+        """Mass, centre of mass and inertia together, checked."""
+        return MassProperties(self.mass, self.com, self.inertia)
+
+
+Coefficients = FloatArray | tuple[float | Law, ...]
+"""One number per velocity coordinate; a tuple where some of them are laws."""
+
+
+@dataclass(eq=False)
+class Joint:
+    """A joint between two bodies; one whose child already has a parent closes a loop.
+
+    pose_child = pose_parent @ parent_frame @ motion(q) @ inverse(child_frame).
+
+    Attributes:
+        name: unique among joints.
+        kind: see ``leastaction.model.joints.KINDS``.
+        parent: body name or "world".
+        child: body name.
+        axis: unit vector (3,) in the joint frame; for planar kinds the normal.
+        axis2: second axis of a universal joint, else None.
+        pitch: of a helical joint, metres per radian.
+        parent_frame: pose (4, 4) of the joint frame in the parent link.
+        child_frame: pose (4, 4) of the joint frame in the child link.
+        parts: of a composite joint.
+        damping: (nv,) N s/m or N m s/rad; a tuple where some entries are laws.
+        stiffness: (nv,) N/m or N m/rad; a tuple where some entries are laws.
+        rest: (nq,) coordinates at which the springs are relaxed.
+        friction: (nv,) Coulomb friction, N or N m.
+        armature: (nv,) rotor inertia, kg or kg m^2.
+        limits: (nl, 2) lower and upper bound of every screw coordinate and every ball angle; infinite where none.
+        effort: (nv,) largest force or torque; infinite where none.
+        speed: (nv,) largest rate; infinite where none.
+        locked: coordinates (nq,) at which the joint is held at build, or None.
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    axis: FloatArray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    axis2: FloatArray | None = None
+    pitch: float = 0.0
+    parent_frame: FloatArray = field(default_factory=_identity)
+    child_frame: FloatArray = field(default_factory=_identity)
+    parts: tuple[JointPart, ...] = ()
+    damping: Coefficients = 0.0  # type: ignore[assignment]
+    stiffness: Coefficients = 0.0  # type: ignore[assignment]
+    rest: FloatArray = 0.0  # type: ignore[assignment]
+    friction: FloatArray = 0.0  # type: ignore[assignment]
+    armature: FloatArray = 0.0  # type: ignore[assignment]
+    limits: FloatArray = None  # type: ignore[assignment]
+    effort: FloatArray = None  # type: ignore[assignment]
+    speed: FloatArray = None  # type: ignore[assignment]
+    locked: FloatArray | None = None
+
+    @property
+    def nq(self) -> int:
+        """Position coordinates."""
+        return len(self.coordinate_names)
+
+    @property
+    def nv(self) -> int:
+        """Velocity coordinates."""
+        return len(self.velocity_names)
+
+    @property
+    def neutral(self) -> FloatArray:
+        """Neutral coordinates (nq,)."""
+        return joints.neutral(self)
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Names of the position coordinates."""
+        return joints.coordinate_names(self)
+
+    @property
+    def velocity_names(self) -> tuple[str, ...]:
+        """Names of the velocity coordinates."""
+        return joints.velocity_names(self)
+
+    @property
+    def damping_values(self) -> FloatArray:
+        """Linear damping (nv,), zero where a law stands."""
+        return _values(self.damping)
+
+    @property
+    def damping_laws(self) -> dict[int, Law]:
+        """Damping laws by velocity coordinate."""
+        return _laws(self.damping)
+
+    @property
+    def stiffness_values(self) -> FloatArray:
+        """Linear stiffness (nv,), zero where a law stands."""
+        return _values(self.stiffness)
+
+    @property
+    def stiffness_laws(self) -> dict[int, Law]:
+        """Stiffness laws by velocity coordinate."""
+        return _laws(self.stiffness)
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether any coordinate has a bound."""
+        return bool(np.isfinite(self.limits).any())
+
+
+@dataclass(eq=False)
+class Frame:
+    """A named pose (4, 4) on a body (or on "world")."""
+
+    name: str
+    body: str
+    pose: FloatArray
+
+
+@dataclass(eq=False)
+class Ground:
+    """A plane that every collision shape touches: points x with normal . x >= height.
+
+    Attributes:
+        friction: Coulomb coefficient.
+        restitution: 0 (no bounce) to 1.
+        normal: unit vector (3,), world axes.
+        height: metres along the normal.
+    """
+
+    friction: float
+    restitution: float
+    normal: FloatArray
+    height: float
+
+
+@dataclass(eq=False)
+class ContactPair:
+    """Two bodies that may touch.
+
+    Attributes:
+        a: body name.
+        b: body name.
+        friction: Coulomb coefficient.
+        restitution: 0 (no bounce) to 1.
+        points: (n, 3) contact points on body a in its link frame, placed by hand, or None to take the shapes.
+    """
+
+    a: str
+    b: str
+    friction: float
+    restitution: float
+    points: FloatArray | None = None
+
+
+@dataclass(eq=False)
+class Actuator:
+    """A motor on one velocity coordinate of a joint: generalised force = gear * input.
+
+    Attributes:
+        name: unique among actuators.
+        joint: joint name.
+        gear: transmission ratio.
+        coordinate: index of the joint's velocity coordinate.
+        effort: largest magnitude of the input, or None.
+    """
+
+    name: str
+    joint: str
+    gear: float = 1.0
+    coordinate: int = 0
+    effort: float | None = None
+
+
+def _values(coefficients: Any) -> FloatArray:
+    """The numbers among coefficients, zero where a law stands."""
+    return np.array([0.0 if isinstance(c, Law) else float(c) for c in coefficients])
+
+
+def _laws(coefficients: Any) -> dict[int, Law]:
+    """The laws among coefficients, by their place."""
+    return {i: c for i, c in enumerate(coefficients) if isinstance(c, Law)}

@@ -1,0 +1,122 @@
+"""Mass properties of rigid bodies and their physical-consistency checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leastaction.errors import ModelError
+from leastaction.model.checks import FloatArray, check_array, check_number, check_vector, frozen
+
+_SLACK = 1e-9
+"""Relative slack of the symmetry and the inequalities: data written with ten digits passes."""
+
+
+@dataclass(frozen=True, eq=False)
+class MassProperties:
+    """Mass, centre of mass and inertia of a body, in a frame that the context names.
+
+    Attributes:
+        mass: kilograms, not negative.
+        com: centre of mass (3,), metres.
+        inertia: (3, 3) about the centre of mass, axes of the frame, kg m^2.
+    """
+
+    mass: float
+    com: FloatArray
+    inertia: FloatArray
+
+    def __post_init__(self) -> None:
+        mass = check_number(self.mass, "mass", nonnegative=True)
+        object.__setattr__(self, "mass", mass)
+        object.__setattr__(self, "com", check_vector(self.com, 3, "com"))
+        object.__setattr__(self, "inertia", check_inertia(mass, self.inertia, "mass properties"))
+
+    def transformed(self, pose: FloatArray) -> MassProperties:
+        """The same body seen from the frame in which this frame has the given pose (4, 4)."""
+        R = pose[:3, :3]
+        inertia = R @ self.inertia @ R.T
+        return MassProperties(self.mass, R @ self.com + pose[:3, 3], 0.5 * (inertia + inertia.T))
+
+    def scaled_to(self, mass: float) -> MassProperties:
+        """The same distribution with another total mass."""
+        mass = check_number(mass, "mass", nonnegative=True)
+        if self.mass == 0:
+            raise ModelError("a massless body cannot be scaled to a mass: it says nothing about the distribution.")
+        return MassProperties(mass, self.com, self.inertia * (mass / self.mass))
+
+    def inertia_about(self, point: Any) -> FloatArray:
+        """Inertia (3, 3) about a point (3,) of the frame."""
+        return self.inertia + _point_inertia(self.mass, self.com - check_vector(point, 3, "point"))
+
+
+def massless(com: Any = (0.0, 0.0, 0.0)) -> MassProperties:
+    """No mass and no inertia."""
+    return MassProperties(0.0, com, np.zeros((3, 3)))
+
+
+def combine(parts: Iterable[MassProperties]) -> MassProperties:
+    """Mass properties of several bodies held together, all given in one frame; of none: massless."""
+    listed = list(parts)
+    mass = sum(part.mass for part in listed)
+    # centre of mass; without any mass the mean of the parts' centres
+    if mass > 0:
+        com = sum((part.mass * part.com for part in listed), np.zeros(3)) / mass
+    else:
+        com = sum((part.com for part in listed), np.zeros(3)) / max(len(listed), 1)
+    # parallel axes
+    inertia = np.zeros((3, 3))
+    for part in listed:
+        inertia = inertia + part.inertia + _point_inertia(part.mass, part.com - com)
+    return MassProperties(mass, com, inertia)
+
+
+def inertia_matrix(value: Any, where: str) -> FloatArray:
+    """A 3x3 inertia from 3x3 numbers, 3 principal moments, or ixx, ixy, ixz, iyy, iyz, izz."""
+    array = check_array(value, where)
+    if array.shape == (3, 3):
+        return array
+    if array.shape == (3,):
+        return np.diag(array)
+    if array.shape == (6,):
+        xx, xy, xz, yy, yz, zz = array
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    raise ModelError(
+        f"{where}: give 3x3 numbers, 3 principal moments, or ixx, ixy, ixz, iyy, iyz, izz; got shape {array.shape}."
+    )
+
+
+def check_inertia(mass: float, inertia: Any, where: str) -> FloatArray:
+    """The inertia (3, 3) about the centre of mass, made exactly symmetric, if a body can have it.
+
+    Point masses (zero inertia) and thin rods (one zero moment) are legal. A negative principal moment, or one that
+    is larger than the sum of the two others, is not: no distribution of mass has it.
+    """
+    check_number(mass, f"{where}: mass", nonnegative=True)
+    I = check_array(inertia, f"{where}: inertia")
+    if I.shape != (3, 3):
+        raise ModelError(f"{where}: inertia must be a 3x3 matrix, got shape {I.shape}.")
+    # symmetry
+    scale = float(np.abs(I).max())
+    if float(np.abs(I - I.T).max()) > _SLACK * scale:
+        raise ModelError(f"{where}: inertia is not symmetric: {I.tolist()}.")
+    I = 0.5 * (I + I.T)
+    # principal moments a <= b <= c
+    a, b, c = (float(x) for x in np.linalg.eigvalsh(I))
+    moments = f"principal moments {a:.6g}, {b:.6g}, {c:.6g} kg m^2"
+    if a < -_SLACK * scale:
+        raise ModelError(f"{where}: inertia is not positive: {moments}.")
+    if c > a + b + _SLACK * scale:
+        raise ModelError(
+            f"{where}: inertia breaks the triangle inequality ({moments}: {c:.6g} > {a:.6g} + {b:.6g}), no body has "
+            "it. Check units, and that it is taken about the centre of mass."
+        )
+    return frozen(I)
+
+
+def _point_inertia(mass: float, r: FloatArray) -> FloatArray:
+    """Inertia (3, 3) of a point mass at r (3,) about the origin."""
+    return np.asarray(mass * (float(r @ r) * np.eye(3) - np.outer(r, r)))

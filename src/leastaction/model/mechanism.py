@@ -1,0 +1,460 @@
+"""Mechanism: the editable description from which a Model is built."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leastaction.errors import ModelError
+from leastaction.model.checks import (
+    WORLD,
+    FloatArray,
+    check_array,
+    check_axis,
+    check_flag,
+    check_name,
+    check_number,
+    check_vector,
+    frozen,
+    quoted,
+)
+from leastaction.model.constraints import Constraint
+from leastaction.model.elements import Actuator, Body, ContactPair, Frame, Ground, Joint
+from leastaction.model.forces import Force
+from leastaction.model.inertia import MassProperties, check_inertia, combine, inertia_matrix, massless
+from leastaction.model.joint_data import check_joint
+from leastaction.model.joints import check_coordinates
+from leastaction.model.pose import check_pose
+from leastaction.model.shapes import Mesh, Shape
+
+if TYPE_CHECKING:
+    from leastaction.model.model import Model
+
+__all__ = ["Actuator", "Body", "ContactPair", "Frame", "Ground", "Joint", "Mechanism"]
+
+FEATURES = ("friction", "damping", "limits", "armature", "contacts", "constraints", "forces", "stiffness")
+"""What ``Mechanism.without`` can remove."""
+
+
+class Mechanism:
+    """Bodies, joints and what acts on them, by name.
+
+    Attributes:
+        name: free text.
+        gravity: (3,) acceleration, m/s^2.
+        bodies, joints, frames, actuators: dictionaries by name.
+        forces, constraints, contacts: lists.
+        contact_excludes: pairs of body names that do not touch.
+        ground: the plane that every shape touches, or None.
+        limits_enforced: whether limits and efforts are enforced; otherwise they are reported on.
+        notes: what a loader could not honour, what was assumed about a mesh.
+    """
+
+    def __init__(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81)) -> None:
+        self.name = check_name(name, "mechanism")
+        self.gravity: FloatArray = check_vector(gravity, 3, f"mechanism '{name}': gravity")
+        self.bodies: dict[str, Body] = {}
+        self.joints: dict[str, Joint] = {}
+        self.frames: dict[str, Frame] = {}
+        self.actuators: dict[str, Actuator] = {}
+        self.forces: list[Force] = []
+        self.constraints: list[Constraint] = []
+        self.contacts: list[ContactPair] = []
+        self.contact_excludes: set[frozenset[str]] = set()
+        self.ground: Ground | None = None
+        self.limits_enforced = False
+        self.notes: list[str] = []
+
+    def add_body(
+        self,
+        name: str,
+        *,
+        mass: float | None = None,
+        com: Any = None,
+        inertia: Any = None,
+        shape: Shape | None = None,
+        shapes: Iterable[Shape] = (),
+        density: float | None = None,
+    ) -> Body:
+        """Add a rigid body.
+
+        Mass and inertia together are taken as they are. Otherwise shapes give the inertia, that of a uniform body of
+        all of them: with ``mass`` scaled to it, with ``density`` from their volume. Mass alone is a point mass at
+        ``com``; neither mass nor density is a massless body.
+
+        Args:
+            name: unique among bodies; "world" is reserved.
+            mass: kg.
+            com: centre of mass (3,) in the link frame, metres; by default that of the shapes, or the origin where
+                there are none or the inertia is given.
+            inertia: about the centre of mass, link axes, kg m^2: (3, 3), 3 principal moments, or 6 numbers ixx, ixy,
+                ixz, iyy, iyz, izz.
+            shape: one shape.
+            shapes: several.
+            density: kg/m^3 of the shapes.
+        """
+        where = f"body '{check_name(name, 'body')}'"
+        if name == WORLD:
+            raise ModelError("body 'world': this name is reserved for the fixed world.")
+        if name in self.bodies:
+            raise ModelError(f"{where}: there is already a body of this name.")
+        if name in self.frames:
+            raise ModelError(f"{where}: there is already a frame of this name.")
+        # shapes, then mass properties
+        listed = ([] if shape is None else [shape]) + list(shapes)
+        for item in listed:
+            if not isinstance(item, Shape):
+                raise ModelError(f"{where}: expected a shape such as leastaction.Box, got {item!r}.")
+        properties = _mass_properties(where, mass, com, inertia, listed, density)
+        # what was assumed about meshes
+        for item in listed:
+            if isinstance(item, Mesh):
+                self.notes.extend(f"{where}: {note}" for note in item.notes)
+        body = Body(name, properties.mass, properties.com, properties.inertia, tuple(listed))
+        self.bodies[name] = body
+        return body
+
+    def add_joint(
+        self,
+        name: str,
+        kind: str,
+        *,
+        parent: str,
+        child: str,
+        axis: Any = (0.0, 0.0, 1.0),
+        axis2: Any = None,
+        pitch: float = 0.0,
+        parent_frame: Any = None,
+        child_frame: Any = None,
+        parts: Any = None,
+        damping: Any = 0.0,
+        stiffness: Any = 0.0,
+        rest: Any = 0.0,
+        friction: Any = 0.0,
+        armature: Any = 0.0,
+        limits: Any = None,
+        effort: Any = None,
+        speed: Any = None,
+    ) -> Joint:
+        """Add a joint; one whose child already has a parent closes a loop.
+
+        Args:
+            name: unique among joints.
+            kind: fixed, revolute, continuous, prismatic, helical, cylindrical, universal, planar, planar_translation,
+                translational, axis_rotation_free_translation, spherical, cylindrical_free, planar_free, free or
+                composite.
+            parent: body name or "world"; the body may be added later.
+            child: body name; the body may be added later.
+            axis: direction in the joint frame; for planar kinds the normal.
+            axis2: second direction of a universal joint.
+            pitch: of a helical joint, metres per radian.
+            parent_frame: pose (4, 4) of the joint frame in the parent link.
+            child_frame: pose (4, 4) of the joint frame in the child link.
+            parts: of a composite joint, [(kind, {axis, axis2, pitch, frame}), ...].
+            damping: one number or one per velocity coordinate; each may be a ``Law``.
+            stiffness: one number or one per velocity coordinate; each may be a ``Law``.
+            rest: coordinates at which the springs are relaxed; 0 is the neutral position.
+            friction: Coulomb friction, one number or one per velocity coordinate.
+            armature: rotor inertia, one number or one per velocity coordinate.
+            limits: (low, high), or a list of them, one per screw coordinate and ball; None is no limit. The limit of a
+                ball is (0, largest angle).
+            effort: largest force or torque, one number or one per velocity coordinate.
+            speed: largest rate, one number or one per velocity coordinate.
+        """
+        if name in self.joints:
+            raise ModelError(f"joint '{name}': there is already a joint of this name.")
+        joint = Joint(
+            name,
+            kind,
+            parent,
+            child,
+            axis=axis,
+            axis2=axis2,
+            pitch=pitch,
+            parent_frame=parent_frame,
+            child_frame=child_frame,
+            parts=parts,
+            damping=damping,
+            stiffness=stiffness,
+            rest=rest,
+            friction=friction,
+            armature=armature,
+            limits=limits,
+            effort=effort,
+            speed=speed,
+        )
+        check_joint(joint)
+        self.joints[name] = joint
+        return joint
+
+    def add_frame(self, name: str, body: str, pose: Any = None) -> Frame:
+        """Add a named pose (4, 4) on a body or on "world"."""
+        where = f"frame '{check_name(name, 'frame')}'"
+        if name in self.frames:
+            raise ModelError(f"{where}: there is already a frame of this name.")
+        if name in self.bodies or name == WORLD:
+            raise ModelError(f"{where}: there is already a body of this name.")
+        frame = Frame(name, check_name(body, f"{where}: body"), check_pose(pose, where))
+        self.frames[name] = frame
+        return frame
+
+    def add_force(self, force: Force) -> Force:
+        """Add a force such as ``PointSpring``."""
+        if not isinstance(force, Force):
+            raise ModelError(f"add_force: expected a force such as leastaction.PointSpring, got {force!r}.")
+        self.forces.append(force)
+        return force
+
+    def add_constraint(self, constraint: Constraint) -> Constraint:
+        """Add a constraint of the user's own."""
+        if not isinstance(constraint, Constraint):
+            raise ModelError(f"add_constraint: expected a leastaction.Constraint, got {constraint!r}.")
+        self.constraints.append(constraint)
+        return constraint
+
+    def enforce_limits(self, enforced: bool = True) -> None:
+        """Ask methods to enforce limits and efforts; without it they are only reported on."""
+        self.limits_enforced = check_flag(enforced, "enforce_limits")
+
+    def add_ground(
+        self, friction: float = 0.5, restitution: float = 0.0, normal: Any = (0.0, 0.0, 1.0), height: float = 0.0
+    ) -> Ground:
+        """Add a plane that every collision shape touches: points x with normal . x >= height (metres)."""
+        if self.ground is not None:
+            raise ModelError("ground: there is one already; set mechanism.ground = None to replace it.")
+        mu, e = _contact_numbers(friction, restitution, "ground")
+        self.ground = Ground(mu, e, check_axis(normal, "ground: normal"), check_number(height, "ground: height"))
+        return self.ground
+
+    def add_contact(
+        self, a: str, b: str, friction: float = 0.5, restitution: float = 0.0, points: Any = None
+    ) -> ContactPair:
+        """Let two bodies touch; ``points`` (n, 3) on body a, in its link frame, replace its shapes."""
+        where = f"contact '{a}' and '{b}'"
+        pair = _pair(a, b, where)
+        if any(frozenset((c.a, c.b)) == pair for c in self.contacts):
+            raise ModelError(f"{where}: these two bodies are already a contact pair.")
+        mu, e = _contact_numbers(friction, restitution, where)
+        # points placed by hand
+        if points is not None:
+            points = check_array(points, f"{where}: points")
+            if points.ndim != 2 or points.shape[1] != 3 or len(points) == 0:
+                raise ModelError(f"{where}: points must be an array (n, 3), got shape {points.shape}.")
+            points = frozen(points)
+        contact = ContactPair(a, b, mu, e, points)
+        self.contacts.append(contact)
+        return contact
+
+    def exclude_contact(self, a: str, b: str) -> None:
+        """Never let these two bodies touch."""
+        self.contact_excludes.add(_pair(a, b, "exclude_contact"))
+
+    def add_actuator(
+        self, name: str, joint: str, *, gear: float = 1.0, coordinate: int = 0, effort: float | None = None
+    ) -> Actuator:
+        """Add a motor on one velocity coordinate of a joint: generalised force = gear * input."""
+        if name in self.actuators:
+            raise ModelError(f"actuator '{name}': there is already an actuator of this name.")
+        actuator = Actuator(name, joint, gear, coordinate, effort)
+        _check_actuator(actuator, self.joints.get(joint) if isinstance(joint, str) else None)
+        self.actuators[name] = actuator
+        return actuator
+
+    def remove_body(self, name: str) -> None:
+        """Remove a body and all that is attached to it: joints, frames, forces, constraints, contacts."""
+        self._known(name, self.bodies, "body")
+        for joint in [j.name for j in self.joints.values() if name in (j.parent, j.child)]:
+            self.remove_joint(joint)
+        self.frames = {key: frame for key, frame in self.frames.items() if frame.body != name}
+        self.forces = [force for force in self.forces if name not in force.bodies]
+        self.constraints = [constraint for constraint in self.constraints if name not in constraint.bodies]
+        self.contacts = [pair for pair in self.contacts if name not in (pair.a, pair.b)]
+        self.contact_excludes = {pair for pair in self.contact_excludes if name not in pair}
+        del self.bodies[name]
+
+    def remove_joint(self, name: str) -> None:
+        """Remove a joint and its actuators."""
+        self._known(name, self.joints, "joint")
+        self.actuators = {key: actuator for key, actuator in self.actuators.items() if actuator.joint != name}
+        del self.joints[name]
+
+    def lock(self, joint: str, q: Any = None) -> None:
+        """Hold a joint at coordinates q (by default neutral) from build on."""
+        self._known(joint, self.joints, "joint")
+        found = self.joints[joint]
+        found.locked = check_coordinates(found, found.neutral if q is None else q, f"joint '{joint}': lock")
+
+    def unlock(self, joint: str) -> None:
+        """Undo ``lock``."""
+        self._known(joint, self.joints, "joint")
+        self.joints[joint].locked = None
+
+    def copy(self) -> Mechanism:
+        """An independent copy; shapes, forces and constraints are immutable and shared."""
+        out = Mechanism(self.name, self.gravity)
+        out.bodies = {key: dataclasses.replace(body) for key, body in self.bodies.items()}
+        out.joints = {key: dataclasses.replace(joint) for key, joint in self.joints.items()}
+        out.frames = {key: dataclasses.replace(frame) for key, frame in self.frames.items()}
+        out.actuators = {key: dataclasses.replace(actuator) for key, actuator in self.actuators.items()}
+        out.forces, out.constraints = list(self.forces), list(self.constraints)
+        out.contacts = [dataclasses.replace(pair) for pair in self.contacts]
+        out.contact_excludes = set(self.contact_excludes)
+        out.ground = None if self.ground is None else dataclasses.replace(self.ground)
+        out.limits_enforced = self.limits_enforced
+        out.notes = list(self.notes)
+        return out
+
+    def without(self, *features: str) -> Mechanism:
+        """A copy without some features.
+
+        Names: friction, damping, stiffness, armature, limits (all of joints; limits are then not enforced either),
+        contacts (pairs and ground), constraints (the user's own; loops stay), forces (added by ``add_force``).
+        """
+        for feature in features:
+            if feature not in FEATURES:
+                raise ModelError(f"without: unknown feature {feature!r}; the features are {', '.join(FEATURES)}.")
+        out = self.copy()
+        # data of joints
+        for joint in out.joints.values():
+            for feature in ("friction", "damping", "stiffness", "armature"):
+                if feature in features:
+                    setattr(joint, feature, frozen(np.zeros(joint.nv)))
+            if "limits" in features:
+                joint.limits = frozen(np.tile([-np.inf, np.inf], (len(joint.limits), 1)))
+        # lists of the mechanism
+        if "limits" in features:
+            out.limits_enforced = False
+        if "contacts" in features:
+            out.contacts, out.ground = [], None
+        if "constraints" in features:
+            out.constraints = []
+        if "forces" in features:
+            out.forces = []
+        return out
+
+    def check(self) -> None:
+        """Check everything again, for records that were edited by hand; done by ``build`` and by the writers."""
+        check_name(self.name, "mechanism")
+        self.gravity = check_vector(self.gravity, 3, f"mechanism '{self.name}': gravity")
+        # records stand under their own names
+        for what, records in self._records().items():
+            for key, record in records.items():
+                if record.name != key:
+                    raise ModelError(f"{what} '{key}': the record says '{record.name}'; names and keys must agree.")
+        # each record
+        for body in self.bodies.values():
+            where = f"body '{body.name}'"
+            body.mass = check_number(body.mass, f"{where}: mass", nonnegative=True)
+            body.com = check_vector(body.com, 3, f"{where}: com")
+            body.inertia = check_inertia(body.mass, body.inertia, where)
+        for joint in self.joints.values():
+            check_joint(joint)
+        for frame in self.frames.values():
+            frame.pose = check_pose(frame.pose, f"frame '{frame.name}'")
+        for actuator in self.actuators.values():
+            self._known(actuator.joint, self.joints, "joint", f"actuator '{actuator.name}': ")
+            _check_actuator(actuator, self.joints[actuator.joint])
+        self._check_references()
+
+    def build(self) -> Model:
+        """The frozen model that methods run on."""
+        from leastaction.model.build import build
+
+        self.check()
+        return build(self)
+
+    def __repr__(self) -> str:
+        return f"Mechanism('{self.name}', {len(self.bodies)} bodies, {len(self.joints)} joints)"
+
+    def _records(self) -> dict[str, dict[str, Any]]:
+        """The dictionaries of named records."""
+        return {"body": self.bodies, "joint": self.joints, "frame": self.frames, "actuator": self.actuators}
+
+    def _check_references(self) -> None:
+        """Every body that something names exists."""
+        known = {WORLD: None, **self.bodies}
+        for joint in self.joints.values():
+            self._known(joint.parent, known, "body", f"joint '{joint.name}': parent: ")
+            self._known(joint.child, known, "body", f"joint '{joint.name}': child: ")
+        for frame in self.frames.values():
+            self._known(frame.body, known, "body", f"frame '{frame.name}': ")
+        acting: list[Force | Constraint] = [*self.forces, *self.constraints]
+        for item in acting:
+            for body in item.bodies:
+                self._known(body, known, "body", f"{item.label}: ")
+        for names in (*((pair.a, pair.b) for pair in self.contacts), *map(sorted, self.contact_excludes)):
+            for body in names:
+                self._known(body, known, "body", f"contact '{names[0]}' and '{names[1]}': ")
+
+    def _known(self, name: Any, records: dict[str, Any], what: str, where: str = "") -> None:
+        """Raise unless a record of this name exists."""
+        if name not in records:
+            raise ModelError(f"{where}there is no {what} {name!r}; there are {quoted(list(records)[:20])}.")
+
+
+def _mass_properties(
+    where: str, mass: Any, com: Any, inertia: Any, shapes: list[Shape], density: Any
+) -> MassProperties:
+    """Mass properties of a body in the link frame, by the rules of ``Mechanism.add_body``."""
+    if mass is not None:
+        mass = check_number(mass, f"{where}: mass", nonnegative=True)
+    if com is not None:
+        com = check_vector(com, 3, f"{where}: com")
+    # combinations that contradict each other
+    if density is not None and (mass is not None or inertia is not None):
+        raise ModelError(f"{where}: give either density, or mass and inertia.")
+    if density is not None and not shapes:
+        raise ModelError(f"{where}: density needs a shape.")
+    if inertia is not None and mass is None:
+        raise ModelError(f"{where}: inertia needs a mass.")
+    # explicit
+    if inertia is not None:
+        matrix = check_inertia(mass, inertia_matrix(inertia, f"{where}: inertia"), where)
+        return MassProperties(mass, np.zeros(3) if com is None else com, matrix)
+    # massless, or a point
+    if density is None and not mass:
+        return massless(np.zeros(3) if com is None else com)
+    if not shapes:
+        return MassProperties(mass, np.zeros(3) if com is None else com, np.zeros((3, 3)))
+    # from shapes
+    try:
+        uniform = combine(shape.mass_properties(density=1.0 if density is None else density) for shape in shapes)
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from error
+    properties = uniform if mass is None else uniform.scaled_to(mass)
+    return properties if com is None else dataclasses.replace(properties, com=com)
+
+
+def _contact_numbers(friction: Any, restitution: Any, where: str) -> tuple[float, float]:
+    """Checked friction coefficient and restitution."""
+    mu = check_number(friction, f"{where}: friction", nonnegative=True)
+    e = check_number(restitution, f"{where}: restitution", nonnegative=True)
+    if e > 1:
+        raise ModelError(f"{where}: restitution must lie between 0 and 1, got {e}.")
+    return mu, e
+
+
+def _pair(a: Any, b: Any, where: str) -> frozenset[str]:
+    """Two different body names."""
+    names = frozenset((check_name(a, where), check_name(b, where)))
+    if len(names) != 2:
+        raise ModelError(f"{where}: the two bodies are the same, '{a}'.")
+    return names
+
+
+def _check_actuator(actuator: Actuator, joint: Joint | None) -> None:
+    """Check an actuator in place; its coordinate too, once its joint is known."""
+    where = f"actuator '{check_name(actuator.name, 'actuator')}'"
+    check_name(actuator.joint, f"{where}: joint")
+    actuator.gear = check_number(actuator.gear, f"{where}: gear")
+    if actuator.effort is not None:
+        actuator.effort = check_number(actuator.effort, f"{where}: effort", positive=True)
+    # whole number within the joint
+    if isinstance(actuator.coordinate, bool) or not isinstance(actuator.coordinate, (int, np.integer)):
+        raise ModelError(f"{where}: coordinate must be a whole number, got {actuator.coordinate!r}.")
+    if actuator.coordinate < 0 or (joint is not None and actuator.coordinate >= joint.nv):
+        size = "" if joint is None else f"; joint '{joint.name}' has {joint.nv} velocity coordinates, from 0"
+        raise ModelError(f"{where}: coordinate {actuator.coordinate} is out of range{size}.")

@@ -1,0 +1,258 @@
+"""Model: the frozen arrays and names that methods run on. State: one instant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from leastaction.errors import ModelError
+from leastaction.kernels.callbacks import Callback
+from leastaction.kernels.layout import System
+from leastaction.model.checks import FloatArray, frozen, quoted
+from leastaction.model.elements import Joint
+from leastaction.model.joints import check_coordinates, layout
+from leastaction.model.mechanism import Mechanism
+from leastaction.model.tables import Place
+from leastaction.model.topology import Topology
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """One instant: time t in seconds, coordinates q (nq,) and velocities v (nv,), read-only."""
+
+    t: float
+    q: FloatArray
+    v: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class JointView:
+    """A moving joint of a model: its description and its slices of q and v."""
+
+    joint: Joint
+    q: slice
+    v: slice
+
+    @property
+    def name(self) -> str:
+        """Name of the joint."""
+        return self.joint.name
+
+    @property
+    def kind(self) -> str:
+        """Kind of the joint."""
+        return self.joint.kind
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return self.q.stop - self.q.start
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return self.v.stop - self.v.start
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A mechanism ready to run. Made by ``Mechanism.build``; never changes.
+
+    Attributes:
+        mechanism: the description it was built from (a copy).
+        topology: tree, loops and elimination order.
+        system: the arrays that kernels read.
+        joints: the moving joints in build order, with their slices of q and v.
+        places: row and offset of every body and frame.
+        body_names: moving bodies, in tree order; bodies fixed to another one are frames.
+        first_rows: first tree row of every moving joint.
+        loop_rows: constraint rows of every loop joint.
+        callbacks: functions of the user that the arrays point to.
+    """
+
+    mechanism: Mechanism
+    topology: Topology
+    system: System
+    joints: dict[str, JointView]
+    places: dict[str, Place]
+    body_names: tuple[str, ...]
+    first_rows: dict[str, int]
+    loop_rows: dict[str, slice]
+    callbacks: tuple[Callback, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the mechanism."""
+        return self.mechanism.name
+
+    @cached_property
+    def nq(self) -> int:
+        """Number of position coordinates."""
+        return sum(view.nq for view in self.joints.values())
+
+    @cached_property
+    def nv(self) -> int:
+        """Number of velocity coordinates."""
+        return sum(view.nv for view in self.joints.values())
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Moving joints, in the order of q and v."""
+        return tuple(self.joints)
+
+    @property
+    def loop_names(self) -> tuple[str, ...]:
+        """Joints that close loops."""
+        return self.topology.loops
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """Every name that has a pose: bodies, bodies fixed to them, frames."""
+        return tuple(self.places)
+
+    @property
+    def constraint_size(self) -> int:
+        """Number of loop constraint rows."""
+        return max((rows.stop for rows in self.loop_rows.values()), default=0)
+
+    @cached_property
+    def total_mass(self) -> float:
+        """Mass of everything that moves, kg."""
+        return float(self.system.tree.const[:, 12].sum())
+
+    @cached_property
+    def features(self) -> frozenset[str]:
+        """What a method must support to run this model; see ``leastaction.methods.base``."""
+        m = self.mechanism
+        loops = [m.joints[name] for name in self.loop_names]
+        present = {
+            "loops": bool(loops),
+            "loop joint forces": any(_has_forces(joint) for joint in loops),
+            "joint friction": any(joint.friction.any() for joint in m.joints.values()),
+            "contact": m.ground is not None or bool(m.contacts),
+            "enforced limits": m.limits_enforced and any(_has_bounds(joint) for joint in m.joints.values()),
+            **{f"{kind} constraints": any(c.kind == kind for c in m.constraints) for kind in _CONSTRAINTS},
+        }
+        return frozenset(name for name, there in present.items() if there)
+
+    def joint(self, name: str) -> JointView:
+        """A moving joint by name."""
+        if name not in self.joints:
+            raise ModelError(self._no_joint(name))
+        return self.joints[name]
+
+    def place(self, name: str) -> Place:
+        """Row and offset of a body, a body fixed to another one, or a frame."""
+        if name not in self.places:
+            raise ModelError(f"there is no body or frame '{name}'{_near(name, self.places)}.")
+        return self.places[name]
+
+    def neutral(self) -> FloatArray:
+        """Neutral coordinates (nq,): zeros, and (1, 0, 0, 0) for rotations."""
+        return np.concatenate([np.zeros(0), *(view.joint.neutral for view in self.joints.values())])
+
+    def state(self, q: Any = None, v: Any = None, t: float = 0.0) -> State:
+        """A checked state.
+
+        Args:
+            q: full array (nq,), or a dict of joint names with one number or one array each; the rest is neutral.
+            v: full array (nv,), or a dict by joint name; the rest is zero.
+            t: time in seconds.
+        """
+        if not np.isfinite(t):
+            raise ModelError(f"state: time must be finite, got {t}.")
+        return State(float(t), frozen(self.check_q(q)), frozen(self.check_v(v)))
+
+    def check_q(self, q: Any) -> FloatArray:
+        """Coordinates (nq,) from an array or a dict, quaternions normalised."""
+        if q is None:
+            return self.neutral()
+        out = self.neutral()
+        if isinstance(q, Mapping):
+            for name, value in q.items():
+                out[self.joint(name).q] = check_coordinates(self.joint(name).joint, value, f"state: joint '{name}'")
+            return out
+        array = _vector(q, self.nq, "q", self.joints)
+        for name, view in self.joints.items():
+            out[view.q] = array[view.q]
+            balls = [piece.q for piece in layout(view.joint) if piece.factor == "ball"]
+            for ball in balls:
+                n = np.linalg.norm(out[view.q][ball])
+                if n < 1e-6:
+                    raise ModelError(f"state: joint '{name}': its quaternion is zero.")
+                # one that is normalised but for rounding is left as it is
+                if abs(n - 1.0) > 1e-14:
+                    out[view.q.start + ball.start : view.q.start + ball.stop] /= n
+        return out
+
+    def check_v(self, v: Any, what: str = "v") -> FloatArray:
+        """Velocities, accelerations or generalised forces (nv,) from an array or a dict."""
+        out = np.zeros(self.nv)
+        if v is None:
+            return out
+        if not isinstance(v, Mapping):
+            return _vector(v, self.nv, what, self.joints)
+        for name, value in v.items():
+            view = self.joint(name)
+            array = np.atleast_1d(np.asarray(value, dtype=float))
+            if array.shape != (view.nv,) or not np.isfinite(array).all():
+                names = ", ".join(view.joint.velocity_names)
+                raise ModelError(f"state: joint '{name}': expected {view.nv} finite numbers ({names}), got {value!r}.")
+            out[view.v] = array
+        return out
+
+    def raise_pending(self) -> None:
+        """Raise the error of a function of the user that failed inside compiled code."""
+        for callback in self.callbacks:
+            callback.raise_pending()
+
+    def __repr__(self) -> str:
+        loops = f", {len(self.loop_names)} loops" if self.loop_names else ""
+        return f"Model('{self.name}', {len(self.body_names)} bodies, nq={self.nq}, nv={self.nv}{loops})"
+
+    def _no_joint(self, name: Any) -> str:
+        """Why a joint has no coordinates."""
+        joint = self.mechanism.joints.get(name)
+        if joint is None:
+            return f"there is no joint '{name}'{_near(name, self.joints)}."
+        why = "closes a loop" if name in self.loop_names else "is fixed" if joint.locked is None else "is locked"
+        return f"joint '{name}' {why}, so it has no coordinates; the moving joints are {quoted(list(self.joints)[:20])}."
+
+
+_CONSTRAINTS = ("equality", "velocity", "inequality")
+
+
+def _has_forces(joint: Joint) -> bool:
+    """Whether a loop joint carries springs, dampers or rotor inertia."""
+    laws = joint.stiffness_laws or joint.damping_laws
+    return bool(laws) or any(a.any() for a in (joint.stiffness_values, joint.damping_values, joint.armature))
+
+
+def _has_bounds(joint: Joint) -> bool:
+    """Whether a joint has a limit or an effort bound."""
+    return joint.has_limits or bool(np.isfinite(joint.effort).any())
+
+
+def _near(name: Any, known: Mapping[str, Any]) -> str:
+    """A hint for a misspelt name."""
+    close = difflib.get_close_matches(str(name), list(known), n=3)
+    return f"; did you mean {quoted(close)}?" if close else f"; there are {quoted(list(known)[:20])}"
+
+
+def _vector(value: Any, n: int, what: str, joints: Mapping[str, JointView]) -> FloatArray:
+    """A finite vector of n numbers."""
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"state: {what} must be {n} numbers or a dict by joint name, got {value!r}.") from error
+    if array.shape != (n,):
+        raise ModelError(f"state: {what} has shape {array.shape}, expected ({n},) for the joints {quoted(list(joints)[:20])}.")
+    if not np.isfinite(array).all():
+        where = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ModelError(f"state: {what}[{where}] is {array[where]}; every number must be finite.")
+    return array

@@ -1,0 +1,281 @@
+"""A mechanism as plain JSON types and back, to the last bit.
+
+Python writes a float with as many digits as it takes to read it back, so nothing is rounded. JSON has no infinity:
+limits, efforts and speeds that are infinite are null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from leastaction.errors import ModelError
+from leastaction.model.checks import FloatArray
+from leastaction.model.elements import Actuator, Body, ContactPair, Ground, Joint
+from leastaction.model.forces import force_from_dict
+from leastaction.model.joints import JointPart
+from leastaction.model.mechanism import Mechanism
+from leastaction.model.reader import Reader, is_number, plain
+from leastaction.model.shapes import shape_from_dict
+
+FORMAT = "leastaction mechanism"
+VERSION = 1
+
+
+def mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
+    """Plain JSON types of a mechanism.
+
+    Meshes from arrays are embedded, meshes from files keep their path. What is made of functions (potentials, user
+    constraints, laws on joints, forces of time) cannot be written: a ModelError names it.
+    """
+    mechanism.check()
+    if mechanism.constraints:
+        label = mechanism.constraints[0].label
+        raise ModelError(f"{label}: a constraint is made of functions and cannot be written to a file.")
+    ground = mechanism.ground
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": mechanism.name,
+        "gravity": plain(mechanism.gravity),
+        "bodies": [_body_to_dict(body) for body in mechanism.bodies.values()],
+        "joints": [_joint_to_dict(joint) for joint in mechanism.joints.values()],
+        "frames": [{"name": f.name, "body": f.body, "pose": plain(f.pose)} for f in mechanism.frames.values()],
+        "forces": [force.to_dict() for force in mechanism.forces],
+        "ground": None if ground is None else {**_contact_to_dict(ground), **_plane_to_dict(ground)},
+        "contacts": [
+            {"a": pair.a, "b": pair.b, **_contact_to_dict(pair), "points": plain(pair.points)}
+            for pair in mechanism.contacts
+        ],
+        "contact_excludes": sorted(sorted(pair) for pair in mechanism.contact_excludes),
+        "actuators": [_actuator_to_dict(actuator) for actuator in mechanism.actuators.values()],
+        "limits_enforced": mechanism.limits_enforced,
+        "notes": list(mechanism.notes),
+    }
+
+
+def mechanism_from_dict(data: Any, base: str | Path | None = None, roots: Iterable[str | Path] = ()) -> Mechanism:
+    """A mechanism from ``mechanism_to_dict``.
+
+    Strict: an unknown key, a missing one or a wrong type is a ModelError that names the path, as ``joints[3].axis``.
+
+    Args:
+        data: plain JSON types.
+        base: folder that mesh files are relative to. When given, they must lie inside it or inside one of ``roots``;
+            when None, their paths are taken as they are.
+        roots: more folders that meshes may be read from.
+    """
+    reader, roots = Reader(data, ""), tuple(roots)
+    # ours, and of a version that is known
+    if reader.take("format", None) != FORMAT:
+        raise ModelError(f"format: expected '{FORMAT}'; this is not a mechanism of leastaction.")
+    version = reader.integer("version")
+    if version != VERSION:
+        raise ModelError(f"version: {version} is not known to this release, which reads version {VERSION}.")
+    out = Mechanism(reader.text("name"), reader.array("gravity", (3,)))
+    # in an order in which names are known before they are used
+    for item in reader.objects("bodies"):
+        _read_body(out, item, base, roots)
+    for item in reader.objects("joints"):
+        _read_joint(out, item)
+    for item in reader.objects("frames"):
+        _read_frame(out, item)
+    for i, force in enumerate(reader.items("forces", [])):
+        out.add_force(force_from_dict(force, f"forces[{i}]"))
+    _read_contacts(out, reader)
+    for item in reader.objects("actuators"):
+        _read_actuator(out, item)
+    out.limits_enforced = reader.flag("limits_enforced", False)
+    out.notes = _texts(reader, "notes", reader.items("notes", []))
+    reader.finish()
+    out.check()
+    return out
+
+
+def _body_to_dict(body: Body) -> dict[str, Any]:
+    return {
+        "name": body.name,
+        "mass": body.mass,
+        "com": plain(body.com),
+        "inertia": plain(body.inertia),
+        "shapes": [shape.to_dict() for shape in body.shapes],
+    }
+
+
+def _read_body(out: Mechanism, reader: Reader, base: str | Path | None, roots: Iterable[str | Path]) -> None:
+    name, mass = reader.text("name"), reader.number("mass")
+    com, inertia = reader.array("com", (3,)), reader.array("inertia", (3, 3))
+    shapes = [
+        shape_from_dict(shape, f"{reader.path}.shapes[{i}]", base, roots)
+        for i, shape in enumerate(reader.items("shapes", []))
+    ]
+    reader.finish()
+    with reader.here():
+        out.add_body(name, mass=mass, com=com, inertia=inertia, shapes=shapes)
+
+
+def _joint_to_dict(joint: Joint) -> dict[str, Any]:
+    for what, laws in (("stiffness", joint.stiffness_laws), ("damping", joint.damping_laws)):
+        if laws:
+            raise ModelError(
+                f"joint '{joint.name}': {what}: a Law is made of functions and cannot be written to a file."
+            )
+    return {
+        "name": joint.name,
+        "kind": joint.kind,
+        "parent": joint.parent,
+        "child": joint.child,
+        "axis": plain(joint.axis),
+        "axis2": plain(joint.axis2),
+        "pitch": joint.pitch,
+        "parent_frame": plain(joint.parent_frame),
+        "child_frame": plain(joint.child_frame),
+        "parts": [_part_to_dict(part) for part in joint.parts],
+        "damping": plain(joint.damping_values),
+        "stiffness": plain(joint.stiffness_values),
+        "rest": plain(joint.rest),
+        "friction": plain(joint.friction),
+        "armature": plain(joint.armature),
+        "limits": [_finite(row) for row in joint.limits],
+        "effort": _finite(joint.effort),
+        "speed": _finite(joint.speed),
+        "locked": plain(joint.locked),
+    }
+
+
+def _part_to_dict(part: JointPart) -> dict[str, Any]:
+    return {
+        "kind": part.kind,
+        "axis": plain(part.axis),
+        "axis2": plain(part.axis2),
+        "pitch": part.pitch,
+        "frame": plain(part.frame),
+    }
+
+
+def _read_joint(out: Mechanism, reader: Reader) -> None:
+    name, kind = reader.text("name"), reader.text("kind")
+    parent, child = reader.text("parent"), reader.text("child")
+    # geometry
+    options: dict[str, Any] = {
+        "axis": reader.array("axis", (3,), (0.0, 0.0, 1.0)),
+        "axis2": reader.array("axis2", (3,), None),
+        "pitch": reader.number("pitch", 0.0),
+        "parent_frame": reader.array("parent_frame", (4, 4), None),
+        "child_frame": reader.array("child_frame", (4, 4), None),
+        "parts": [_read_part(item) for item in reader.objects("parts")] or None,
+    }
+    # data per coordinate
+    for what in ("damping", "stiffness", "rest", "friction", "armature"):
+        options[what] = reader.array(what, (-1,), 0.0)
+    for what in ("effort", "speed"):
+        options[what] = _bounds(reader, what, reader.take(what, None))
+    limits = reader.take("limits", None)
+    if limits is not None:
+        if not isinstance(limits, list):
+            raise reader.fail("limits", "a list of [low, high]", limits)
+        options["limits"] = [_bounds(reader, f"limits[{i}]", row) for i, row in enumerate(limits)]
+    locked = reader.array("locked", (-1,), None)
+    reader.finish()
+    with reader.here():
+        out.add_joint(name, kind, parent=parent, child=child, **options)
+        if locked is not None:
+            out.lock(name, locked)
+
+
+def _read_part(reader: Reader) -> tuple[str, dict[str, Any]]:
+    kind = reader.text("kind")
+    options = {
+        "axis": reader.array("axis", (3,), (0.0, 0.0, 1.0)),
+        "axis2": reader.array("axis2", (3,), None),
+        "pitch": reader.number("pitch", 0.0),
+        "frame": reader.array("frame", (4, 4), None),
+    }
+    reader.finish()
+    return kind, options
+
+
+def _read_frame(out: Mechanism, reader: Reader) -> None:
+    name, body, pose = reader.text("name"), reader.text("body"), reader.array("pose", (4, 4))
+    reader.finish()
+    with reader.here():
+        out.add_frame(name, body, pose)
+
+
+def _contact_to_dict(contact: Ground | ContactPair) -> dict[str, Any]:
+    return {"friction": contact.friction, "restitution": contact.restitution}
+
+
+def _plane_to_dict(ground: Ground) -> dict[str, Any]:
+    return {"normal": plain(ground.normal), "height": ground.height}
+
+
+def _read_contacts(out: Mechanism, reader: Reader) -> None:
+    # ground
+    ground = reader.object("ground")
+    if ground is not None:
+        numbers = (ground.number("friction"), ground.number("restitution"))
+        normal, height = ground.array("normal", (3,)), ground.number("height")
+        ground.finish()
+        with ground.here():
+            out.add_ground(*numbers, normal, height)
+    # pairs
+    for item in reader.objects("contacts"):
+        a, b = item.text("a"), item.text("b")
+        numbers = (item.number("friction"), item.number("restitution"))
+        points = item.array("points", (-1, 3), None)
+        item.finish()
+        with item.here():
+            out.add_contact(a, b, *numbers, points)
+    # pairs that never touch
+    for i, pair in enumerate(reader.items("contact_excludes", [])):
+        names = _texts(reader, f"contact_excludes[{i}]", pair)
+        if len(names) != 2:
+            raise reader.fail(f"contact_excludes[{i}]", "two names", pair)
+        out.exclude_contact(*names)
+
+
+def _actuator_to_dict(actuator: Actuator) -> dict[str, Any]:
+    return {
+        "name": actuator.name,
+        "joint": actuator.joint,
+        "gear": actuator.gear,
+        "coordinate": int(actuator.coordinate),
+        "effort": actuator.effort,
+    }
+
+
+def _read_actuator(out: Mechanism, reader: Reader) -> None:
+    name, joint = reader.text("name"), reader.text("joint")
+    options = {
+        "gear": reader.number("gear", 1.0),
+        "coordinate": reader.integer("coordinate", 0),
+        "effort": reader.number("effort", None),
+    }
+    reader.finish()
+    with reader.here():
+        out.add_actuator(name, joint, **options)
+
+
+def _finite(values: FloatArray) -> list[float | None]:
+    """Numbers as a list, null where infinite."""
+    return [float(x) if np.isfinite(x) else None for x in values]
+
+
+def _bounds(reader: Reader, key: str, value: Any) -> list[float | None] | None:
+    """A list of finite numbers and nulls, or null."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(item is None or is_number(item) for item in value):
+        raise reader.fail(key, "a list of finite numbers and nulls", value)
+    return value
+
+
+def _texts(reader: Reader, key: str, value: Any) -> list[str]:
+    """A list of strings."""
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise reader.fail(key, "a list of strings", value)
+    return list(value)

@@ -1,0 +1,193 @@
+"""Paths and files that are no models: a clear error that names the file, nothing written, no hang."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+import leastaction as la
+from leastaction.io import files
+
+ROBOT = '<robot name="r"><link name="a"/></robot>'
+
+
+@pytest.mark.parametrize("ending", [".urdf", ".xml", ".json"])
+class TestNotAFile:
+    def test_missing(self, tmp_path, ending):
+        with pytest.raises(la.ModelError, match=rf"gone\{ending}: no such file"):
+            la.load(tmp_path / f"gone{ending}")
+
+    def test_folder(self, tmp_path, ending):
+        path = tmp_path / f"folder{ending}"
+        path.mkdir()
+        with pytest.raises(la.ModelError, match=rf"folder\{ending}: is a folder"):
+            la.load(path)
+
+    def test_pipe_does_not_hang(self, tmp_path, ending):
+        path = tmp_path / f"pipe{ending}"
+        os.mkfifo(path)
+        with pytest.raises(la.ModelError, match=rf"pipe\{ending}: is a pipe"):
+            la.load(path)
+
+    def test_device(self, tmp_path, ending):
+        path = tmp_path / f"device{ending}"
+        path.symlink_to("/dev/zero")
+        with pytest.raises(la.ModelError, match=rf"device\{ending}: is a device"):
+            la.load(path)
+
+    def test_socket(self, tmp_path, ending, monkeypatch):
+        # socket names are short: bind by a relative path
+        monkeypatch.chdir(tmp_path)
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(f"s{ending}")
+            with pytest.raises(la.ModelError, match="is a socket"):
+                la.load(f"s{ending}")
+
+    @pytest.mark.parametrize("content", ["", "  \n \t"])
+    def test_empty(self, write, ending, content):
+        with pytest.raises(la.ModelError, match=rf"nothing\{ending}: the model file is empty"):
+            la.load(write(f"nothing{ending}", content))
+
+    def test_too_large(self, tmp_path, ending):
+        path = tmp_path / f"huge{ending}"
+        with path.open("wb") as stream:
+            stream.truncate(files.MAX_MODEL_BYTES + 1)
+        with pytest.raises(la.ModelError, match=rf"huge\{ending}: the model file is too large"):
+            la.load(path)
+
+    def test_unreadable(self, write, ending, monkeypatch):
+        # permissions do not stop a superuser, so the refusal of the system is played
+        path = write(f"closed{ending}", ROBOT)
+
+        def refuse(*args, **kwargs):
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(files.os, "open", refuse)
+        with pytest.raises(la.ModelError, match=rf"closed\{ending}: cannot read the model file: Permission denied"):
+            la.load(path)
+
+    def test_link_to_itself(self, tmp_path, ending):
+        path = tmp_path / f"loop{ending}"
+        path.symlink_to(path)
+        with pytest.raises(la.ModelError, match=rf"loop\{ending}: cannot look at the file"):
+            la.load(path)
+
+    def test_not_the_format(self, write, ending):
+        with pytest.raises(la.ModelError, match=rf"words\{ending}(:1)?: (not well-formed|cannot be read)"):
+            la.load(write(f"words{ending}", "these are words"))
+
+    def test_binary(self, tmp_path, ending):
+        path = tmp_path / f"bytes{ending}"
+        path.write_bytes(bytes(range(256)) * 100)
+        with pytest.raises(la.ModelError, match=rf"bytes\{ending}"):
+            la.load(path)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"robot.urdf", "", ["robot.urdf"]])
+def test_path_of_the_wrong_type(path):
+    with pytest.raises(la.ModelError, match="expected the path of a file"):
+        la.load(path)
+
+
+def test_zero_byte_in_the_path():
+    with pytest.raises(la.ModelError, match="cannot look at the file"):
+        la.load("a\0b.urdf")
+
+
+@pytest.mark.parametrize(("name", "hint"), [("robot.sdf", "unknown ending"), ("robot.xacro", "xacro"), ("robot", "''")])
+def test_unknown_ending(write, name, hint):
+    with pytest.raises(la.ModelError, match=hint):
+        la.load(write(name, ROBOT))
+
+
+def test_unknown_allow(write):
+    with pytest.raises(la.ModelError, match="unknown mimics; known are .*mimic"):
+        la.load(write("robot.urdf", ROBOT), allow=("mimics",))
+
+
+def test_xml_root_decides(write):
+    assert la.load(write("robot.xml", ROBOT)).bodies.keys() == {"a"}
+    with pytest.raises(la.ModelError, match=r"other\.xml:1: <sdf>: expected <mujoco> or <robot>"):
+        la.load(write("other.xml", "<sdf/>"))
+
+
+@pytest.mark.parametrize("ending", [".json", ".urdf"])
+class TestSave:
+    def mechanism(self):
+        m = la.Mechanism("m")
+        m.add_body("a", mass=1.0, inertia=(1.0, 1.0, 1.0))
+        m.add_joint("j", "revolute", parent="world", child="a")
+        return m
+
+    def test_missing_folder(self, tmp_path, ending):
+        with pytest.raises(la.ModelError, match="the output folder .* does not exist"):
+            la.save(self.mechanism(), tmp_path / "no" / f"m{ending}")
+        assert not list(tmp_path.iterdir())
+
+    def test_folder_is_a_file(self, write, ending):
+        file = write("file", "x")
+        with pytest.raises(la.ModelError, match="the output folder .* does not exist"):
+            la.save(self.mechanism(), file / f"m{ending}")
+
+    def test_target_is_a_folder(self, tmp_path, ending):
+        (tmp_path / f"m{ending}").mkdir()
+        with pytest.raises(la.ModelError, match="is not a regular file"):
+            la.save(self.mechanism(), tmp_path / f"m{ending}")
+
+    def test_target_is_a_pipe(self, tmp_path, ending):
+        os.mkfifo(tmp_path / f"m{ending}")
+        with pytest.raises(la.ModelError, match="is not a regular file"):
+            la.save(self.mechanism(), tmp_path / f"m{ending}")
+
+    def test_folder_that_cannot_be_written(self, tmp_path, ending, monkeypatch):
+        def refuse(*args, **kwargs):
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(files.tempfile, "mkstemp", refuse)
+        with pytest.raises(la.ModelError, match="cannot write into the folder .*: Permission denied"):
+            la.save(self.mechanism(), tmp_path / f"m{ending}")
+        assert not list(tmp_path.iterdir())
+
+    def test_disk_full_keeps_the_old_file(self, tmp_path, ending, monkeypatch):
+        path = tmp_path / f"m{ending}"
+        path.write_text("old")
+
+        def full(*args, **kwargs):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(files.os, "fsync", full)
+        with pytest.raises(la.ModelError, match="cannot write the file: No space left on device"):
+            la.save(self.mechanism(), path)
+        assert path.read_text() == "old"
+        assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+    def test_replaces_and_keeps_permissions(self, tmp_path, ending):
+        path = tmp_path / f"m{ending}"
+        path.write_text("old")
+        path.chmod(0o640)
+        la.save(self.mechanism(), path)
+        assert path.stat().st_mode & 0o777 == 0o640
+        assert la.load(path).joints.keys() == {"j"}
+        assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_save_unknown_ending(tmp_path):
+    with pytest.raises(la.ModelError, match=r"m\.yaml: unknown ending '\.yaml'; \.json and \.urdf are written"):
+        la.save(la.Mechanism("m"), tmp_path / "m.yaml")
+
+
+def test_file_that_becomes_a_pipe_after_the_check(tmp_path, monkeypatch):
+    """The kind is looked at again once the file is open, and opening does not block."""
+    path = tmp_path / "robot.urdf"
+    os.mkfifo(path)
+    regular = Path(__file__)
+    real = os.stat
+    monkeypatch.setattr(files.os, "stat", lambda p, *a, **k: real(regular))
+    start = time.perf_counter()
+    with pytest.raises(la.ModelError, match="is a pipe"):
+        files.read_file(path)
+    assert time.perf_counter() - start < 5
