@@ -105,7 +105,7 @@ def test_unknown_ending(write, name, hint):
 
 
 def test_unknown_allow(write):
-    with pytest.raises(la.ModelError, match="unknown mimics; known are .*mimic"):
+    with pytest.raises(la.ModelError, match=r"unknown mimics; known are .*mimic"):
         la.load(write("robot.urdf", ROBOT), allow=("mimics",))
 
 
@@ -124,13 +124,13 @@ class TestSave:
         return m
 
     def test_missing_folder(self, tmp_path, ending):
-        with pytest.raises(la.ModelError, match="the output folder .* does not exist"):
+        with pytest.raises(la.ModelError, match=r"the output folder .* does not exist"):
             la.save(self.mechanism(), tmp_path / "no" / f"m{ending}")
         assert not list(tmp_path.iterdir())
 
     def test_folder_is_a_file(self, write, ending):
         file = write("file", "x")
-        with pytest.raises(la.ModelError, match="the output folder .* does not exist"):
+        with pytest.raises(la.ModelError, match=r"the output folder .* does not exist"):
             la.save(self.mechanism(), file / f"m{ending}")
 
     def test_target_is_a_folder(self, tmp_path, ending):
@@ -148,7 +148,7 @@ class TestSave:
             raise PermissionError(13, "Permission denied")
 
         monkeypatch.setattr(files.tempfile, "mkstemp", refuse)
-        with pytest.raises(la.ModelError, match="cannot write into the folder .*: Permission denied"):
+        with pytest.raises(la.ModelError, match=r"cannot write into the folder .*: Permission denied"):
             la.save(self.mechanism(), tmp_path / f"m{ending}")
         assert not list(tmp_path.iterdir())
 

@@ -43,6 +43,14 @@ def test_found(write, model, mesh, name):
     assert mesh_of(path) == expected.resolve()
 
 
+def test_relative_path_of_the_model(write, tmp_path, monkeypatch):
+    write("pkg/urdf/r.urdf", robot("package://pkg/meshes/t.obj"))
+    expected = write("pkg/meshes/t.obj", TETRA)
+    for folder, name in ((".", "pkg/urdf/r.urdf"), ("pkg/urdf", "r.urdf"), ("pkg/meshes", "../urdf/r.urdf")):
+        monkeypatch.chdir(tmp_path / folder)
+        assert mesh_of(name) == expected.resolve()
+
+
 def test_far_folder_without_package_file_is_no_package(write):
     path = write("one/a/b/c/d/r.urdf", robot("package://two/t.obj"))
     write("two/t.obj", TETRA)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import leastaction as la
@@ -115,6 +117,17 @@ def test_error_names_line_element_and_reason(urdf, case):
     assert message.startswith(f"{path}:")
     assert message.count(str(path)) == 1
     assert "\n" not in message
+
+
+def test_large_cycle_fails_fast(urdf):
+    n = 20_000
+    links = "".join(f'<link name="l{i}"/>' for i in range(n))
+    joints = "".join(joint(name=f"j{i}", parent=f"l{i}", child=f"l{(i + 1) % n}") for i in range(n))
+    path = urdf('<link name="alone"/>' + links + joints)
+    start = time.perf_counter()
+    with pytest.raises(la.ModelError, match=r"the joints form a cycle \(l.* -> \.\.\. -> l"):
+        la.load(path)
+    assert time.perf_counter() - start < 10  # measured 0.5 s
 
 
 def test_not_a_robot(write):

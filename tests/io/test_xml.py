@@ -40,7 +40,7 @@ def test_refused(write, name, text, reason):
     start = time.perf_counter()
     with pytest.raises(la.ModelError, match=reason) as caught:
         la.load(path)
-    assert time.perf_counter() - start < 1.0  # measured below 2e-3 s
+    assert time.perf_counter() - start < 1.0  # measured 1e-3 s
     assert str(caught.value).startswith(f"{path}:")
     assert "\n" not in str(caught.value)
 
@@ -52,7 +52,7 @@ def test_deep_nesting(write, closed):
     start = time.perf_counter()
     with pytest.raises(la.ModelError, match=rf"deep\.urdf:1: <robot>: elements are nested more than {MAX_DEPTH} deep"):
         la.load(path)
-    assert time.perf_counter() - start < 1.0  # measured below 5e-3 s
+    assert time.perf_counter() - start < 1.0  # measured 2e-3 s
 
 
 def test_depth_below_the_limit(write):
@@ -72,11 +72,13 @@ def test_long_text_between_comments_is_linear():
     data = b"<robot>" + b"x<!---->" * 500_000 + b"</robot>"
     start = time.perf_counter()
     assert parse_bytes(data, "long").children == []
-    assert time.perf_counter() - start < 5.0  # measured 0.1 s
+    assert time.perf_counter() - start < 5.0  # measured 0.02 s
 
 
 def test_lines_and_names():
-    root = parse_bytes(b'<robot>\n<link name="a">\n\n<inertial><mass\nvalue="1"/></inertial></link>\n</robot>', "r.urdf")
+    root = parse_bytes(
+        b'<robot>\n<link name="a">\n\n<inertial><mass\nvalue="1"/></inertial></link>\n</robot>', "r.urdf"
+    )
     link = root.children[0]
     mass = link.required("inertial").required("mass")
     assert link.where == 'r.urdf:2: <link name="a">'
@@ -87,7 +89,7 @@ def test_lines_and_names():
 @pytest.mark.parametrize("word", ["nan", "inf", "-inf", "1e999", "1_0", "0x1", "1,5", "one", "\u0661"])
 def test_numbers_are_finite_and_plain(word):
     element = parse_bytes(f'<a x="0 {word} 1"/>'.encode(), "f")
-    with pytest.raises(la.ModelError, match="f:1: <a>: x=.* must be finite numbers"):
+    with pytest.raises(la.ModelError, match=r"f:1: <a>: x=.* must be finite numbers"):
         element.numbers("x", 3)
 
 

@@ -106,10 +106,10 @@ def _numbers(value: Any, n: int, what: str) -> FloatArray:
 def _pinocchio_matches(model: Model, pin_model: Any) -> list[_Match]:
     """Matches of all moving joints with those of a Pinocchio model."""
     theirs: dict[str, tuple[slice, slice, Any]] = {}
-    for name, joint in zip(pin_model.names, pin_model.joints, strict=True):
-        if joint.nv > 0 and joint.idx_v >= 0:
-            places = slice(joint.idx_q, joint.idx_q + joint.nq), slice(joint.idx_v, joint.idx_v + joint.nv)
-            theirs[name] = (*places, joint.shortname())
+    # the first one is the universe
+    for name, joint in list(zip(pin_model.names, pin_model.joints, strict=True))[1:]:
+        places = slice(joint.idx_q, joint.idx_q + joint.nq), slice(joint.idx_v, joint.idx_v + joint.nv)
+        theirs[name] = (*places, joint.shortname())
     # the joint that carries a floating base has another name there
     if "root_joint" in theirs and "root" not in theirs and "root_joint" not in model.joint_names:
         theirs["root"] = theirs.pop("root_joint")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from leastaction.errors import ModelError
 from leastaction.model.pose import inverse_pose
+from leastaction.spatial import quaternion
 
 FloatArray = NDArray[np.float64]
 Change = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
@@ -70,35 +71,35 @@ def _free_mujoco(joint: Any) -> JointMap:
     P, C = np.asarray(joint.parent_frame), inverse_pose(joint.child_frame)
 
     def forward(q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
-        position, quaternion = _moved(P, C, q[..., :3], q[..., 3:])
+        position, turn = _moved(P, C, q[..., :3], q[..., 3:])
         # twist of the link frame, in its own axes, then linear part in world axes
         R, r = C[:3, :3], C[:3, 3]
         angular = v[..., :3] @ R
         linear = (v[..., 3:] + np.cross(v[..., :3], r)) @ R
-        return np.concatenate([position, quaternion], -1), np.concatenate([_turn(quaternion, linear), angular], -1)
+        return np.concatenate([position, turn], -1), np.concatenate([quaternion.rotate(turn, linear), angular], -1)
 
     def backward(q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
-        position, quaternion = _moved(inverse_pose(P), inverse_pose(C), q[..., :3], q[..., 3:])
+        position, turn = _moved(inverse_pose(P), inverse_pose(C), q[..., :3], q[..., 3:])
         # twist of the link frame, then of the joint frame
         R, r = C[:3, :3], C[:3, 3]
         angular = v[..., 3:] @ R.T
-        linear = _turn(_conjugate(q[..., 3:]), v[..., :3]) @ R.T - np.cross(angular, r)
-        return np.concatenate([position, quaternion], -1), np.concatenate([angular, linear], -1)
+        linear = quaternion.rotate(quaternion.conjugate(q[..., 3:]), v[..., :3]) @ R.T - np.cross(angular, r)
+        return np.concatenate([position, turn], -1), np.concatenate([angular, linear], -1)
 
     return JointMap(forward, backward)
 
 
 def _moved(
-    before: FloatArray, after: FloatArray, position: FloatArray, quaternion: FloatArray
+    before: FloatArray, after: FloatArray, position: FloatArray, turn: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Position and quaternion of before @ pose @ after; unchanged to the last bit by identities."""
     if not np.array_equal(after, np.eye(4)):
-        position = position + _turn(quaternion, np.broadcast_to(after[:3, 3], position.shape))
-        quaternion = _product(quaternion, _quaternion(after[:3, :3]))
+        position = position + quaternion.rotate(turn, np.broadcast_to(after[:3, 3], position.shape))
+        turn = quaternion.multiply(turn, quaternion.from_matrix(after[:3, :3]))
     if not np.array_equal(before, np.eye(4)):
         position = position @ before[:3, :3].T + before[:3, 3]
-        quaternion = _product(_quaternion(before[:3, :3]), quaternion)
-    return position, quaternion
+        turn = quaternion.multiply(quaternion.from_matrix(before[:3, :3]), turn)
+    return position, turn
 
 
 def _same(q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -141,38 +142,3 @@ def _xyzw(q: FloatArray) -> FloatArray:
 
 def _wxyz(q: FloatArray) -> FloatArray:
     return np.roll(q, 1, -1)
-
-
-def _conjugate(q: FloatArray) -> FloatArray:
-    out: FloatArray = q * np.array([1.0, -1.0, -1.0, -1.0])
-    return out
-
-
-def _turn(q: FloatArray, v: FloatArray) -> FloatArray:
-    """Vectors (..., 3) turned by unit quaternions (..., 4)."""
-    w, u = q[..., :1], q[..., 1:]
-    t = 2.0 * np.cross(u, v)
-    out: FloatArray = v + w * t + np.cross(u, t)
-    return out
-
-
-def _product(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Product of quaternions (..., 4)."""
-    aw, av, bw, bv = a[..., :1], a[..., 1:], b[..., :1], b[..., 1:]
-    w = aw * bw - np.sum(av * bv, -1, keepdims=True)
-    return np.concatenate([w, aw * bv + bw * av + np.cross(av, bv)], -1)
-
-
-def _quaternion(R: FloatArray) -> FloatArray:
-    """Quaternion (4,) of a rotation matrix, its first entry not negative."""
-    # the symmetric matrix whose eigenvector of eigenvalue 3 is the quaternion (Bar-Itzhack 2000)
-    K = np.array(
-        [
-            [R[0, 0] + R[1, 1] + R[2, 2], R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]],
-            [R[2, 1] - R[1, 2], R[0, 0] - R[1, 1] - R[2, 2], R[0, 1] + R[1, 0], R[0, 2] + R[2, 0]],
-            [R[0, 2] - R[2, 0], R[0, 1] + R[1, 0], R[1, 1] - R[0, 0] - R[2, 2], R[1, 2] + R[2, 1]],
-            [R[1, 0] - R[0, 1], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1], R[2, 2] - R[0, 0] - R[1, 1]],
-        ]
-    )
-    q: FloatArray = np.linalg.eigh(K)[1][:, -1]
-    return -q if q[0] < 0 else q

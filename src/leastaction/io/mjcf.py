@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,8 @@ def read_mjcf(
 
     # what is refused or honoured by a flag, before anything is built
     settings = mjcf_joints.read_settings(source, notes)
-    m = Mechanism(name or model_name or path.stem, gravity=settings.gravity)
+    with located(root):
+        m = Mechanism(name or model_name or path.stem, gravity=settings.gravity)
     _add_bodies(m, source, settings, notes)
     mjcf_shapes.add_static_shapes(m, source, notes)
     mjcf_shapes.add_sites(m, source, notes)
@@ -77,17 +79,31 @@ def _compile(path: Path, notes: Notes) -> tuple[str, Any]:
         raise ModelError(
             f"{path}: reading MJCF needs mujoco; install it with pip install 'leastaction[mjcf]'."
         ) from error
-    # its warnings become notes, its errors one line
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    # an absolute path, since that is what was checked; errors become one line, warnings notes
+    with _caught_warnings(mujoco) as caught:
         try:
-            spec = mujoco.MjSpec.from_file(str(path))
+            spec = mujoco.MjSpec.from_file(os.path.abspath(path))
             mj = spec.compile()
         except (ValueError, RuntimeError, mujoco.FatalError) as error:
             raise ModelError(f"{path}: MuJoCo refuses the model: {_one_line(error)}.") from error
     for warning in caught:
-        notes.add(f"{path}: MuJoCo warns: {_one_line(warning.message)}")
+        notes.add(f"{path}: MuJoCo warns: {_one_line(warning)}.")
     return spec.modelname or "", mj
+
+
+@contextmanager
+def _caught_warnings(mujoco: Any) -> Iterator[list[object]]:
+    """Collect MuJoCo's warnings, which it would otherwise also write to a file in the working folder."""
+    texts: list[object] = []
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(texts.append)
+    try:
+        with warnings.catch_warnings(record=True) as raised:
+            warnings.simplefilter("always")
+            yield texts
+    finally:
+        mujoco.set_mju_user_warning(before)
+        texts.extend(warning.message for warning in raised)
 
 
 def _one_line(message: object) -> str:

@@ -7,6 +7,7 @@ be a regular file.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,7 +84,7 @@ def check_files(root: Element, path: Path, roots: Roots) -> MjcfFiles:
 
 def _read_includes(root: Element, path: Path, files: MjcfFiles) -> None:
     """Parse a file's includes and attached models, and theirs, each once."""
-    pending = [(path, root)]
+    pending = [(Path(os.path.abspath(path)), root)]
     while pending:
         file, document = pending.pop()
         key = file.resolve()
@@ -106,7 +107,7 @@ def _read_includes(root: Element, path: Path, files: MjcfFiles) -> None:
 
 def _check_asset(element: Element, name: str, files: MjcfFiles) -> None:
     """An asset's name: plain, beside the file that names it, or in one of the asset folders."""
-    beside = Path(element.file).parent
+    beside = Path(os.path.abspath(element.file)).parent
     folders = [base / directory for base in (files.roots.folder, beside) for directory in ("", *files.directories)]
     _existing(element, name, folders, files, "asset")
     # with strippath MuJoCo looks for the last part of the name only

@@ -46,13 +46,12 @@ class Notes:
     def __init__(self, file: str, allow: Iterable[str] = ()) -> None:
         self.file = file
         self.allow = check_allow(allow)
-        self._lines: list[str] = []
+        self._lines: dict[str, None] = {}
         self._ignored: dict[tuple[str, str], list[int]] = {}
 
     def add(self, text: str) -> None:
         """One note; the same one twice is kept once."""
-        if text not in self._lines:
-            self._lines.append(text)
+        self._lines.setdefault(text)
 
     def ignore(self, element: Element, reason: str = "not read, it does not change the motion") -> None:
         """Note an element that is not read; many of one tag become one line."""

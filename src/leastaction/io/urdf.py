@@ -46,7 +46,8 @@ def read_urdf(
     base, order = _tree(root, links, joints)
 
     # bodies in the order of the tree; a root link called "world" is the world itself
-    m = Mechanism(name or root.attrib.get("name") or path.stem)
+    with located(root):
+        m = Mechanism(name or root.attrib.get("name") or path.stem)
     reader = LinkReader(root, Roots(path, package_dirs), notes)
     edges = [(_end(j, "parent"), _end(j, "child"), j.string("type"), read_origin(j)) for j in order]
     masses = link_masses(links, edges, base, floating, notes)
@@ -126,19 +127,20 @@ def _tree(root: Element, links: dict[str, Element], joints: dict[str, Element]) 
         order.append(joint)
         stack.extend(leaving.get(_end(joint, "child"), [])[::-1])
     if len(order) < len(joints):
-        lost = next(joint for joint in joints.values() if joint not in order)
+        reached = {id(joint) for joint in order}
+        lost = next(joint for joint in joints.values() if id(joint) not in reached)
         raise lost.error(f"the joints form a cycle ({_cycle(_end(lost, 'child'), leading)}).")
     return bases[0], order
 
 
 def _cycle(start: str, leading: dict[str, Element]) -> str:
     """The links of the cycle that is met by going from a link to its parents."""
-    seen: list[str] = []
+    seen: dict[str, int] = {}
     link = start
     while link not in seen:
-        seen.append(link)
+        seen[link] = len(seen)
         link = _end(leading[link], "parent")
-    loop = [*seen[seen.index(link) :], link][::-1]
+    loop = [*list(seen)[seen[link] :], link][::-1]
     return " -> ".join(loop if len(loop) <= 8 else [*loop[:7], "...", loop[-1]])
 
 

@@ -43,24 +43,26 @@ class LinkReader:
                 self.notes.ignore(child)
 
     def _shapes(self, link: Element) -> list[Shape]:
-        """Shapes of a link; a visual and a collision of the same geometry become one shape."""
+        """Shapes of a link in order; a visual and a collision of the same geometry become one shape."""
         shapes: list[Shape] = []
-        for visual in link.all("visual"):
-            material = visual.optional("material")
-            shape = self._shape(visual, None if material is None else self._color(material), visual=True)
-            shapes.extend([] if shape is None else [shape])
-        # a collision that repeats a visual makes that one count for both
-        seen = [_geometry_key(shape) for shape in shapes]
-        for collision in link.all("collision"):
-            shape = self._shape(collision, None, visual=False)
+        # where a geometry still lacks its visual or its collision
+        single: dict[tuple[str, str], int] = {}
+        for element in link:
+            if element.tag not in ("visual", "collision"):
+                continue
+            material = element.optional("material") if element.tag == "visual" else None
+            color = None if material is None else self._color(material)
+            shape = self._shape(element, color, visual=element.tag == "visual")
             if shape is None:
                 continue
+            # the other one of the pair came before, or this is the first
             key = _geometry_key(shape)
-            if key in seen:
-                index = seen.index(key)
-                seen[index] = ""
-                shapes[index] = _for_both(shapes[index])
+            other = "collision" if element.tag == "visual" else "visual"
+            if (other, key) in single:
+                index = single.pop((other, key))
+                shapes[index] = _for_both(shapes[index], shape)
             else:
+                single.setdefault((element.tag, key), len(shapes))
                 shapes.append(shape)
         return shapes
 
@@ -147,6 +149,7 @@ def _geometry_key(shape: Shape) -> str:
     return repr(sorted(data.items()))
 
 
-def _for_both(shape: Shape) -> Shape:
-    """The same shape, for showing and for contact."""
-    return dataclasses.replace(shape, visual=True, collision=True)
+def _for_both(first: Shape, second: Shape) -> Shape:
+    """One shape for showing and for contact, with the name of the first and the colour of whichever has one."""
+    color = first.color if first.color is not None else second.color
+    return dataclasses.replace(first, visual=True, collision=True, color=color, name=first.name or second.name)

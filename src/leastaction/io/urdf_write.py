@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import math
 import os
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -45,8 +45,8 @@ def write_urdf(mechanism: Mechanism, path: Path) -> None:
 
     # links, then joints, then what stands for frames
     folder = Path(os.path.abspath(path)).parent
-    lines = ['<?xml version="1.0" encoding="utf-8"?>', f"<robot name={quoteattr(mechanism.name)}>"]
-    lines.append(f"  <link name={quoteattr(WORLD)}/>")
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', f"<robot name={_quoted(mechanism.name)}>"]
+    lines.append(f"  <link name={_quoted(WORLD)}/>")
     for body in mechanism.bodies.values():
         lines.extend(_link(body, folder))
     names = {WORLD, *mechanism.bodies, *mechanism.frames}
@@ -54,7 +54,7 @@ def write_urdf(mechanism: Mechanism, path: Path) -> None:
     for joint in mechanism.joints.values():
         lines.extend(_joint(joint, names, labels))
     for frame in mechanism.frames.values():
-        lines.append(f"  <link name={quoteattr(frame.name)}/>")
+        lines.append(f"  <link name={_quoted(frame.name)}/>")
         lines.extend(_fixed(unused(f"{frame.name}/fixed", labels), frame.body, frame.name, frame.pose, labels))
     write_file(path, "\n".join([*lines, "</robot>", ""]))
 
@@ -117,7 +117,7 @@ def _joint_problems(joint: Joint) -> list[str]:
 
 def _link(body: Body, folder: Path) -> list[str]:
     """A ``<link>`` with its mass and shapes."""
-    lines = [f"  <link name={quoteattr(body.name)}>"]
+    lines = [f"  <link name={_quoted(body.name)}>"]
     if body.mass > 0 or np.any(body.inertia):
         I = body.inertia
         entries = {"ixx": I[0, 0], "ixy": I[0, 1], "ixz": I[0, 2], "iyy": I[1, 1], "iyz": I[1, 2], "izz": I[2, 2]}
@@ -139,7 +139,7 @@ def _link(body: Body, folder: Path) -> list[str]:
 
 def _shape(shape: Shape, tag: str, folder: Path, material: str) -> list[str]:
     """A ``<visual>``, whose colour needs a material of its own, or a ``<collision>``."""
-    name = "" if shape.name is None else f" name={quoteattr(shape.name)}"
+    name = "" if shape.name is None else f" name={_quoted(shape.name)}"
     lines = [
         f"    <{tag}{name}>",
         f"      {_origin(shape.at)}",
@@ -147,7 +147,7 @@ def _shape(shape: Shape, tag: str, folder: Path, material: str) -> list[str]:
     ]
     if tag == "visual" and shape.color is not None:
         rgba = _numbers((*shape.color, 1.0)[:4])
-        lines.append(f'      <material name={quoteattr(material)}><color rgba="{rgba}"/></material>')
+        lines.append(f'      <material name={_quoted(material)}><color rgba="{rgba}"/></material>')
     return [*lines, f"    </{tag}>"]
 
 
@@ -164,7 +164,7 @@ def _geometry(shape: Shape, folder: Path) -> str:
     # relative to the file that is written, so that both can move together
     whole = Path(os.path.abspath(shape.file))
     file = (whole.relative_to(folder) if whole.is_relative_to(folder) else whole).as_posix()
-    return f'<mesh filename={quoteattr(file)} scale="{_numbers(shape.scale)}"/>'
+    return f'<mesh filename={_quoted(file)} scale="{_numbers(shape.scale)}"/>'
 
 
 def _joint(joint: Joint, names: set[str], labels: set[str]) -> list[str]:
@@ -175,7 +175,7 @@ def _joint(joint: Joint, names: set[str], labels: set[str]) -> list[str]:
         child = unused(f"{joint.child}/joint", names)
         names.add(child)
         label = unused(f"{joint.name}/fixed", labels)
-        behind = [f"  <link name={quoteattr(child)}/>"]
+        behind = [f"  <link name={_quoted(child)}/>"]
         behind += _fixed(label, child, joint.child, inverse_pose(joint.child_frame), labels)
     # a revolute joint without limits is what URDF calls continuous
     limits = joint.limits[0] if joint.kind in ("revolute", "prismatic") else np.zeros(0)
@@ -210,9 +210,9 @@ def _fixed(label: str, parent: str, child: str, pose: FloatArray, labels: set[st
 def _opening(label: str, kind: str, parent: str, child: str, pose: FloatArray) -> list[str]:
     """What every joint begins with."""
     return [
-        f'  <joint name={quoteattr(label)} type="{kind}">',
-        f"    <parent link={quoteattr(parent)}/>",
-        f"    <child link={quoteattr(child)}/>",
+        f'  <joint name={_quoted(label)} type="{kind}">',
+        f"    <parent link={_quoted(parent)}/>",
+        f"    <child link={_quoted(child)}/>",
         f"    {_origin(pose)}",
     ]
 
@@ -247,3 +247,8 @@ def _number(value: Any) -> str:
 def _numbers(values: Any) -> str:
     """Numbers with all their digits, separated by spaces."""
     return " ".join(_number(value) for value in values)
+
+
+def _quoted(text: str) -> str:
+    """Text as the value of an attribute."""
+    return f'"{html.escape(text, quote=True)}"'

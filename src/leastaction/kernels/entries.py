@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leastaction.kernels._jit import entry, kernel
+from leastaction.kernels._jit import entry, kernel, optional
 from leastaction.kernels._lanes import ld3, ld6, ld9
 from leastaction.kernels.composite import mass_matrix, momentum_map, subtree_inertias
 from leastaction.kernels.coordinates import (
@@ -17,7 +17,9 @@ from leastaction.kernels.coordinates import (
     columns_out,
     forces_out,
     positions_in,
+    positions_out,
     rates_in,
+    rates_out,
 )
 from leastaction.kernels.derivatives import inverse_dynamics_derivatives, subtree_bias
 from leastaction.kernels.forces import body_forces, force_energy, row3, row9, world_point
@@ -245,6 +247,15 @@ def derivatives(system, q, v, a, dq, du, H, tau):
     inverse_dynamics_derivatives(tree, w.S, w.M, m, w.V, w.F, B, T, dq, du)
 
 
+@optional(None)
+def load_loops(loops, loads, F):
+    """Put the wrenches of the loop joints on both of their bodies."""
+    for k in range(loops.rows.shape[0]):
+        for e in range(6):
+            F[loops.rows[k, 1], e] -= loads[k, e]
+            F[loops.rows[k, 0], e] += loads[k, e]
+
+
 @entry
 def joint_reactions(system, t, q, v, a, rows, frames, loads, out):
     """Wrench (rows, joints, 6) that each joint passes to its child, in the child frame (12,) on its last tree row.
@@ -260,10 +271,7 @@ def joint_reactions(system, t, q, v, a, rows, frames, loads, out):
         accelerations_in(c, x, v[r], a[r], udot)
         outward(tree, x, u, udot, w.P, w.S, w.M, w.V, w.F)
         body_forces(system.forces, t[r], w.P, w.V, w.F, w.given, w.result)
-        for k in range(loops.rows.shape[0]):
-            for e in range(6):
-                w.F[loops.rows[k, 1], e] -= loads[r, k, e]
-                w.F[loops.rows[k, 0], e] += loads[r, k, e]
+        load_loops(loops, loads[r], w.F)
         inward(tree, w.S, w.F, f)
         for k in range(rows.size):
             R = matmul(ld9(w.P, rows[k], 0), row9(frames, k, 0))
@@ -296,3 +304,37 @@ def loop_gaps(system, q, v, gaps, rates, J):
                 rates[r, k] += row[k, d] * u[d]
         if J.shape[0] > 0:
             columns_out(c, x, row, J[r])
+
+
+@entry
+def enter(system, q, v, x, u):
+    """Coordinates and rates of the rows from the user's."""
+    positions_in(system.coordinates, q, x)
+    rates_in(system.coordinates, x, v, u)
+
+
+@entry
+def leave(system, x, u, q, v):
+    """The user's coordinates and velocities from the rows'."""
+    positions_out(system.coordinates, x, q)
+    rates_out(system.coordinates, x, u, v)
+
+
+@entry
+def loop_wrenches(system, q, lam, starts, stops, out):
+    """Wrenches (rows, loops, 6) G^T lambda of the loop joints on their child bodies, about the kernels' origin."""
+    c, tree = system.coordinates, system.tree
+    w = make_work(system, q[0])
+    x, u = np.empty(q.shape[1]), np.empty(tree.rates.shape[0])
+    for d in range(u.size):
+        u[d] = 0.0
+    for r in range(q.shape[0]):
+        positions_in(c, q[r], x)
+        kinematics(tree, x, w.P, w.S)
+        velocities(tree, u, w.S, w.V)
+        loop_rows(system.loops, w.P, w.V, w.g, w.G, w.bias, w.ends)
+        for k in range(starts.size):
+            for e in range(6):
+                out[r, k, e] = 0.0
+                for i in range(starts[k], stops[k]):
+                    out[r, k, e] += w.G[i, e] * lam[r, i]

@@ -142,3 +142,36 @@ def rollout(system, butcher, t0, k0, dt, x, u, steps, every, controls, address, 
             rates_out(system.coordinates, x, u, out_v[saved])
             saved += 1
     return steps, DONE
+
+
+@entry
+def local_system(system, t, x0, y, control, out):
+    """Rates (2 nu,) of (xi, u) around x0, for a solver on the Python side. False if the loops are singular."""
+    nu = control.size
+    w = make_work(system, x0)
+    xi, u, x, a, b = np.empty(nu), np.empty(nu), np.empty(x0.size), np.empty(nu), np.empty(nu)
+    for d in range(nu):
+        xi[d] = y[d]
+        u[d] = y[nu + d]
+    retract(system.tree, x0, xi, x)
+    local_rates(system.tree, xi, u, a)
+    good = acceleration(system, t, x, u, control, w, b)
+    for d in range(nu):
+        out[d] = a[d]
+        out[nu + d] = b[d]
+    return good
+
+
+@entry
+def move(system, x0, xi, x):
+    """x = x0 moved by xi."""
+    retract(system.tree, x0, xi, x)
+
+
+@entry
+def sample_control(system, address, t, x, u, tau):
+    """Control of the user at a state of the rows."""
+    q, v = np.empty(x.size), np.empty(u.size)
+    positions_out(system.coordinates, x, q)
+    rates_out(system.coordinates, x, u, v)
+    call_control(address, t, q, v, tau)

@@ -7,10 +7,8 @@ that each row needs.
 # mypy: ignore-errors
 from __future__ import annotations
 
-import numpy as np
-
 from leastaction.kernels._calls import call_force
-from leastaction.kernels._jit import kernel, sweep
+from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st6
 from leastaction.kernels.layout import POINT_FORCE, POINT_SPRING, WRENCH
 from leastaction.spatial._source.force_laws import point_spring, spring_energy
@@ -62,7 +60,7 @@ def given_force(forces, k, t, out):
             out[c] = forces.data[k, c]
 
 
-@sweep
+@optional(None)
 def body_forces(forces, t, P, V, F, given, result):
     """Take all forces off F. ``given`` and ``result`` are scratch vectors for the user's functions."""
     data = forces.data
@@ -119,7 +117,7 @@ def user_force(forces, k, b, count, t, P, V, F, given, result):
         st6(F, i, 0, sub6(ld6(F, i, 0), join(add3(torque, cross(p, f)), f)))
 
 
-@sweep
+@optional(0.0)
 def force_energy(forces, P):
     """Potential energy of the springs between points; the user's potentials are asked in Python."""
     e = 0.0
@@ -132,10 +130,10 @@ def force_energy(forces, P):
     return e
 
 
-@kernel
-def force_scratch(forces):
-    """Scratch vectors large enough for every force."""
+@optional(1)
+def most_bodies(forces):
+    """Largest number of bodies that one force touches."""
     most = 1
     for k in range(forces.kind.shape[0]):
         most = max(most, forces.kind[k, 2])
-    return np.empty(18 * most), np.empty(6 * most)
+    return most

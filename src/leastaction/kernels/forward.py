@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.kernels._jit import kernel, sweep
+from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld6, table, vector
 from leastaction.kernels.articulated import eliminate, expand, reduce
 from leastaction.kernels.coordinates import forces_in, positions_out, rates_out
 from leastaction.kernels.dense import proximal_solve
-from leastaction.kernels.forces import body_forces, force_scratch
+from leastaction.kernels.forces import body_forces, most_bodies
 from leastaction.kernels.layout import Floats, Ints
 from leastaction.kernels.loops import bias_difference, loop_rows, push_pair, relative
 from leastaction.kernels.passive import passive_forces
@@ -51,7 +51,7 @@ class Work(NamedTuple):
     factor: Floats
 
 
-@kernel
+@optional(0)
 def loop_size(loops):
     """Number of loop constraints."""
     m = 0
@@ -65,12 +65,12 @@ def make_work(system, like):
     """Scratch memory for a system; ``like`` is a vector of coordinates."""
     n, nu, nq = system.tree.rows.shape[0], system.tree.rates.shape[0], system.coordinates.q.size
     m = loop_size(system.loops)
-    given, result = force_scratch(system.forces)
+    bodies = most_bodies(system.forces)
     return Work(
         table(like, n, 12), table(like, nu, 6), table(like, n, 9), table(like, n, 12), table(like, n, 6),
         table(like, n, 21), table(like, nu, 7), vector(like, nu), table(like, n, 6),
         vector(like, nq), vector(like, nu), vector(like, nu), vector(like, nu),
-        given, result, np.empty(m), np.empty((m, 6)), np.empty(m), np.empty((m, 2), np.int64),
+        np.empty(18 * bodies), np.empty(6 * bodies), np.empty(m), np.empty((m, 6)), np.empty(m), np.empty((m, 2), np.int64),
         np.empty((m, nu)), np.empty(m), np.empty(m), np.empty((m, m)), np.empty((m, m)),
     )  # fmt: skip
 
@@ -94,16 +94,16 @@ def acceleration(system, t, x, u, control, w, udot):
     body_forces(system.forces, t, w.P, w.V, w.F, w.given, w.result)
     eliminate(tree, w.S, w.M, w.A, w.F, w.f, w.U, w.y)
     expand(tree, w.S, w.U, w.y, w.Z, udot)
-    if w.g.size > 0:
-        return close_loops(system, w, udot)
-    return True
+    return close_loops(system.loops, tree, w, udot)
 
 
-@sweep
-def close_loops(system, w, udot):
+@optional(True)
+def close_loops(loops, tree, w, udot):
     """Add to udot what keeps the loops closed: G M^-1 G^T lambda = -(second derivative without lambda)."""
-    tree, m = system.tree, w.g.size
-    loop_rows(system.loops, w.P, w.V, w.g, w.G, w.bias, w.ends)
+    m = w.g.size
+    if m == 0:
+        return True
+    loop_rows(loops, w.P, w.V, w.g, w.G, w.bias, w.ends)
     for k in range(m):
         a, b, row = w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0)
         w.rhs[k] = -(relative(w.Z, a, b, row) + bias_difference(w.V, a, b, row) + w.bias[k])

@@ -131,10 +131,13 @@ class Loops(NamedTuple):
 
 
 class System(NamedTuple):
-    """Everything a smooth simulation needs, in one argument."""
+    """Everything a smooth simulation needs, in one argument.
+
+    A mechanism with neither forces nor loops has None for both, so that a smaller program is compiled for it.
+    """
 
     tree: Tree
     coordinates: Coordinates
     passive: Passive
-    forces: Forces
-    loops: Loops
+    forces: Forces | None
+    loops: Loops | None

@@ -63,10 +63,11 @@ def build(mechanism: Mechanism) -> Model:
     passive, law_callbacks = passive_table(mechanism, views)
     forces, force_callbacks = force_table(mechanism, places)
     loops, loop_rows = loop_table(mechanism, graph.loops, places)
+    plain = not len(forces.kind) and not len(loops.rows)
     return Model(
         mechanism=mechanism,
         topology=graph,
-        system=kl.System(tree, coordinates, passive, forces, loops),
+        system=kl.System(tree, coordinates, passive, None if plain else forces, None if plain else loops),
         joints=views,
         places=places,
         body_names=tuple(names[0] for names in rows.names[1:] if names),

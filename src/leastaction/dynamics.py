@@ -1,0 +1,246 @@
+"""Kinematics and dynamics of a model at given states. Conventions: docs/conventions.
+
+Every function takes one state, q (nq,) and v (nv,), or rows of them, (rows, nq) and (rows, nv); results then have the
+same leading axis. q may also be a dict by joint name, as in ``model.state``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leastaction.errors import ConvergenceError, ModelError
+from leastaction.model.checks import FloatArray
+from leastaction.model.model import Model
+from leastaction.model.tables import flat_pose
+
+
+@dataclass(frozen=True, eq=False)
+class Energy:
+    """Energies in joules: numbers for one state, arrays (rows,) for several."""
+
+    kinetic: Any
+    potential: Any
+
+    @property
+    def total(self) -> Any:
+        """Kinetic plus potential."""
+        return self.kinetic + self.potential
+
+
+@dataclass(frozen=True, eq=False)
+class Momentum:
+    """Momenta (..., 3) in world axes: linear in N s, angular about the world's origin in N m s."""
+
+    linear: FloatArray
+    angular: FloatArray
+
+
+def mass_matrix(model: Model, q: Any) -> FloatArray:
+    """Mass matrix (nv, nv): kinetic energy is v^T M v / 2. Rotor inertia included."""
+    from leastaction.kernels import entries
+
+    rows, single = _positions(model, q)
+    out = np.zeros((len(rows), model.nv, model.nv))
+    entries.mass_matrices(model.system, rows, out)
+    return out[0] if single else out
+
+
+def inverse_dynamics(model: Model, q: Any, v: Any, a: Any, *, t: float = 0.0, passive: bool = True) -> FloatArray:
+    """Generalised forces (nv,) that produce the accelerations a.
+
+    Args:
+        model: the model; loops are not closed here, their forces are not counted.
+        q: coordinates.
+        v: velocities.
+        a: accelerations, the component derivatives of v.
+        t: time in seconds, for forces that depend on it.
+        passive: whether springs, dampers and forces of the mechanism act; without them the result is
+            M a + Coriolis and gravity forces alone, as in other libraries.
+    """
+    from leastaction.kernels import entries
+
+    qs, vs, single = _motions(model, q, v)
+    accelerations = _velocities(model, a, "a", len(qs))
+    out = np.zeros((len(qs), model.nv))
+    entries.inverse_dynamics(model.system, np.full(len(qs), float(t)), qs, vs, accelerations, passive, out)
+    model.raise_pending()
+    return out[0] if single else out
+
+
+def forward_dynamics(model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.0) -> FloatArray:
+    """Accelerations (nv,) under generalised forces tau, springs, dampers, forces and closed loops."""
+    return _forward(model, q, v, tau, t)[0]
+
+
+def loop_forces(model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.0) -> FloatArray:
+    """Multipliers (m,) of the loop joints in newtons and newton metres: force +G^T lambda on the child's side."""
+    return _forward(model, q, v, tau, t)[1]
+
+
+def _forward(model: Model, q: Any, v: Any, tau: Any, t: Any) -> tuple[FloatArray, FloatArray]:
+    from leastaction.kernels import entries
+
+    qs, vs, single = _motions(model, q, v)
+    forces = np.zeros((len(qs), model.nv)) if tau is None else _velocities(model, tau, "tau", len(qs))
+    times = np.broadcast_to(np.asarray(t, dtype=float), len(qs)).copy()
+    a, lam = np.zeros((len(qs), model.nv)), np.zeros((len(qs), model.constraint_size))
+    good = entries.forward_dynamics(model.system, times, qs, vs, forces, a, lam)
+    model.raise_pending()
+    if not good or not np.isfinite(a).all():
+        raise ConvergenceError("forward dynamics: the accelerations are not finite; the state may be singular.")
+    return (a[0], lam[0]) if single else (a, lam)
+
+
+def bias_forces(model: Model, q: Any, v: Any) -> FloatArray:
+    """Coriolis, centrifugal and gravity forces (nv,)."""
+    qs, vs, single = _motions(model, q, v)
+    out = inverse_dynamics(model, qs, vs, np.zeros_like(vs), passive=False)
+    return out[0] if single else out
+
+
+def gravity_forces(model: Model, q: Any) -> FloatArray:
+    """Generalised forces (nv,) that hold the mechanism against gravity."""
+    rows, single = _positions(model, q)
+    zero = np.zeros((len(rows), model.nv))
+    out = inverse_dynamics(model, rows, zero, zero, passive=False)
+    return out[0] if single else out
+
+
+def energy(model: Model, q: Any, v: Any = None) -> Energy:
+    """Kinetic energy and potential energy of gravity, springs and conservative forces."""
+    from leastaction.kernels import entries
+
+    qs, vs, single = _motions(model, q, v)
+    out = np.zeros((len(qs), 3))
+    entries.energies(model.system, qs, vs, out)
+    model.raise_pending()
+    potential = out[:, 1] + out[:, 2] + _user_energy(model, qs)
+    return Energy(out[0, 0], potential[0]) if single else Energy(out[:, 0], potential)
+
+
+def momentum(model: Model, q: Any, v: Any) -> Momentum:
+    """Linear momentum, and angular momentum about the world's origin."""
+    out, single = _momenta(model, q, v)
+    return Momentum(out[0, 3:6], out[0, :3]) if single else Momentum(out[:, 3:6], out[:, :3])
+
+
+def center_of_mass(model: Model, q: Any) -> FloatArray:
+    """Centre of mass (3,) of everything that moves, in the world."""
+    if model.total_mass == 0:
+        raise ModelError("center_of_mass: nothing that moves has mass.")
+    out, single = _momenta(model, q, None)
+    return out[0, 6:] if single else out[:, 6:]
+
+
+def centroidal_map(model: Model, q: Any) -> FloatArray:
+    """Map (6, nv) from v to (angular momentum about the centre of mass; linear momentum), world axes."""
+    from leastaction.kernels import entries
+
+    rows, single = _positions(model, q)
+    out = np.zeros((len(rows), 6, model.nv))
+    entries.centroidal_maps(model.system, rows, out)
+    return out[0] if single else out
+
+
+def poses(model: Model, q: Any) -> dict[str, FloatArray]:
+    """Poses (4, 4) in the world of every body and frame, by name."""
+    rows, single = _positions(model, q)
+    names = [name for name in model.frame_names if name != "world"]
+    out = frame_poses(model, rows, names)
+    return {name: out[0, k] if single else out[:, k] for k, name in enumerate(names)}
+
+
+def frame_poses(model: Model, rows: FloatArray, names: list[str]) -> FloatArray:
+    """Poses (rows, names, 4, 4) of the named bodies and frames."""
+    from leastaction.kernels import entries
+
+    places = [model.place(name) for name in names]
+    tree_rows = np.array([place.row for place in places], dtype=np.int64)
+    frames = np.array([flat_pose(place.pose) for place in places]).reshape(-1, 12)
+    out = np.zeros((len(rows), len(names), 4, 4))
+    entries.frame_poses(model.system, rows, tree_rows, frames, out)
+    return out
+
+
+def jacobian(model: Model, q: Any, body: str, point: Any = (0.0, 0.0, 0.0)) -> FloatArray:
+    """Jacobian (6, nv) of a point of a body or frame: (angular; linear) velocity at the point, world axes.
+
+    Args:
+        model: the model.
+        q: coordinates.
+        body: name of a body, of a body fixed to another one, or of a frame.
+        point: (3,) in the link frame, metres.
+    """
+    from leastaction.kernels import entries
+
+    rows, single = _positions(model, q)
+    place = model.place(body)
+    frame = place.pose.copy()
+    offset = np.asarray(point, dtype=float)
+    if offset.shape != (3,) or not np.isfinite(offset).all():
+        raise ModelError(f"jacobian of '{body}': point must be three finite numbers, got {point!r}.")
+    frame[:3, 3] += frame[:3, :3] @ offset
+    out = np.zeros((len(rows), 6, model.nv))
+    entries.frame_jacobian(model.system, rows, place.row, flat_pose(frame), out)
+    return out[0] if single else out
+
+
+# --- inputs ------------------------------------------------------------------------------------------------------
+def _positions(model: Model, q: Any) -> tuple[FloatArray, bool]:
+    """Rows (rows, nq) of checked coordinates, and whether one state was given."""
+    if q is None or isinstance(q, Mapping) or np.ndim(q) == 1:
+        return model.check_q(q)[None], True
+    array = np.ascontiguousarray(q, dtype=float)
+    if array.ndim != 2 or array.shape[1] != model.nq:
+        raise ModelError(f"q has shape {array.shape}, expected ({model.nq},) or (rows, {model.nq}).")
+    return _finite(array, "q"), False
+
+
+def _velocities(model: Model, v: Any, what: str, rows: int) -> FloatArray:
+    """Rows (rows, nv) of checked velocities, accelerations or forces."""
+    if v is None or isinstance(v, Mapping) or np.ndim(v) == 1:
+        return np.tile(model.check_v(v, what), (rows, 1))
+    array = np.ascontiguousarray(v, dtype=float)
+    if array.shape != (rows, model.nv):
+        raise ModelError(f"{what} has shape {array.shape}, expected ({model.nv},) or ({rows}, {model.nv}).")
+    return _finite(array, what)
+
+
+def _motions(model: Model, q: Any, v: Any) -> tuple[FloatArray, FloatArray, bool]:
+    """Rows of q and of v, and whether one state was given."""
+    qs, single = _positions(model, q)
+    return qs, _velocities(model, v, "v", len(qs)), single
+
+
+def _finite(array: FloatArray, what: str) -> FloatArray:
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
+        raise ModelError(f"{what}: row {row} is not finite.")
+    return array
+
+
+def _momenta(model: Model, q: Any, v: Any) -> tuple[FloatArray, bool]:
+    """Angular momentum, linear momentum and centre of mass (rows, 9)."""
+    from leastaction.kernels import entries
+
+    qs, vs, single = _motions(model, q, v)
+    out = np.zeros((len(qs), 9))
+    entries.momenta(model.system, qs, vs, out)
+    return out, single
+
+
+def _user_energy(model: Model, qs: FloatArray) -> FloatArray:
+    """Energy (rows,) of the conservative forces that the kernels do not know."""
+    from leastaction.model.forces import PointSpring
+
+    out = np.zeros(len(qs))
+    for force in model.mechanism.forces:
+        if isinstance(force, PointSpring):
+            continue
+        at = frame_poses(model, qs, list(force.bodies))
+        out += [force.energy(0.0, at[r]) for r in range(len(qs))]
+    return out

@@ -1,0 +1,1 @@
+"""Integration methods: one file per family, none imports another."""

@@ -1,0 +1,119 @@
+"""Step size control: SciPy's DOP853 on the joint manifolds, between the steps of the run."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from leastaction.errors import ModelError
+from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.model.checks import FloatArray, check_number
+from leastaction.model.model import Model, State
+
+
+@final
+class Adaptive(Method):
+    """Dormand-Prince 8(5,3) with tolerances (Hairer, Norsett, Wanner 1993), from SciPy.
+
+    dt is the interval of output and of control; inside it the method takes the steps it needs, in local coordinates
+    around the interval's start. Loops are held at acceleration level without stabilisation.
+
+    Args:
+        rtol: relative tolerance.
+        atol: absolute tolerance, in the units of q and v.
+    """
+
+    name: ClassVar[str] = "adaptive"
+    supports: ClassVar[frozenset[str]] = frozenset({"loops"})
+
+    def __init__(self, rtol: float = 1e-9, atol: float = 1e-9) -> None:
+        self.rtol = check_number(rtol, "Adaptive: rtol", positive=True)
+        self.atol = check_number(atol, "Adaptive: atol", positive=True)
+        if self.rtol < 1e-13:
+            raise ModelError(f"Adaptive: rtol must be at least 1e-13 in double precision, got {rtol}.")
+
+    @property
+    def order(self) -> int:
+        """8 inside an interval; the error is set by the tolerances, not by dt."""
+        return 8
+
+    def options(self) -> dict[str, Any]:
+        """The tolerances."""
+        return {"rtol": self.rtol, "atol": self.atol}
+
+    def start(self, model: Model, state: State) -> Memory:
+        """Coordinates and rates of the tree's rows, and the last step size (0: not known)."""
+        from leastaction.kernels import entries
+
+        x, u = np.zeros(model.nq), np.zeros(model.nv)
+        entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
+        return {"x": x, "u": u, "h": np.zeros(1)}
+
+    def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
+        """The user's q and v."""
+        from leastaction.kernels import entries
+
+        q, v = np.zeros(model.nq), np.zeros(model.nv)
+        entries.leave(model.system, memory["x"], memory["u"], q, v)
+        return q, v
+
+    def rollout(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
+    ) -> Chunk:
+        """One interval after the other."""
+        rows = saved_rows(k, steps, every)
+        q, v = np.zeros((rows, model.nq)), np.zeros((rows, model.nv))
+        evaluations = saved = 0
+        for i in range(k, k + steps):
+            failure, count = self._interval(model, memory, clock, i, control)
+            evaluations += count
+            if failure:
+                return Chunk(i - k, failure, q[:saved], v[:saved], {"evaluations": evaluations})
+            if (i + 1) % every == 0:
+                q[saved], v[saved] = self.state(model, memory)
+                saved += 1
+        return Chunk(steps, None, q, v, {"evaluations": evaluations})
+
+    def _interval(
+        self, model: Model, memory: Memory, clock: Clock, k: int, control: Control
+    ) -> tuple[str | None, int]:
+        """Advance the memory by one interval; returns a failure in words, and the number of evaluations."""
+        from scipy.integrate import DOP853
+
+        from leastaction.kernels import explicit
+
+        t, end, nv = clock.at(k), clock.at(k + 1), model.nv
+        tau = self._sample(model, memory, t, k, control)
+        x, out = memory["x"], np.zeros(2 * nv)
+
+        def rates(time: float, y: FloatArray) -> FloatArray:
+            if not explicit.local_system(model.system, time, x, np.ascontiguousarray(y), tau, out):
+                out[:] = np.nan
+            return out.copy()
+
+        y0 = np.concatenate([np.zeros(nv), memory["u"]])
+        first = min(memory["h"][0], end - t) or None
+        solver = DOP853(rates, t, y0, end, rtol=self.rtol, atol=self.atol, first_step=first)
+        while solver.status == "running":
+            message = solver.step()
+            # the last step is cut at the end: remember the one before
+            if solver.status == "running" or solver.step_size > memory["h"][0]:
+                memory["h"][0] = solver.step_size
+            if solver.status == "failed" or not np.isfinite(solver.y).all():
+                return f"the step size went to zero near t = {solver.t:g}: {message}", solver.nfev
+        x_new, u_new = np.zeros(model.nq), solver.y[nv:].copy()
+        explicit.move(model.system, x, solver.y[:nv].copy(), x_new)
+        memory["x"], memory["u"] = x_new, u_new
+        return None, solver.nfev
+
+    def _sample(self, model: Model, memory: Memory, t: float, k: int, control: Control) -> FloatArray:
+        """Control of the interval that starts at step k."""
+        tau = np.zeros(model.nv)
+        if control.callback is not None:
+            from leastaction.kernels import explicit
+
+            explicit.sample_control(model.system, control.callback.address, t, memory["x"], memory["u"], tau)
+        elif len(control.array):
+            tau[:] = control.array[k]
+        return tau

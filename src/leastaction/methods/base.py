@@ -1,0 +1,140 @@
+"""What every integration method is: one abstract base, listed once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from leastaction.errors import UnsupportedError
+from leastaction.kernels.callbacks import Callback
+from leastaction.model.checks import FloatArray
+from leastaction.model.model import Model, State
+
+Memory = dict[str, FloatArray]
+"""What a method carries from step to step besides (t, q, v): named arrays, saved with checkpoints."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Time is t0 + k dt, with k counted from the start of the run, so that a resumed run has the same times."""
+
+    t0: float
+    dt: float
+
+    def at(self, k: int) -> float:
+        """Time of step k."""
+        return self.t0 + k * self.dt
+
+
+@dataclass(frozen=True, eq=False)
+class Control:
+    """Generalised forces of a run: none, an array (steps, nv), or a function behind an address.
+
+    Attributes:
+        array: (steps of the whole run, nv); no rows where there is no array.
+        callback: the function (t, q, v) -> tau, or None.
+    """
+
+    array: FloatArray
+    callback: Callback | None = None
+
+
+@dataclass
+class Chunk:
+    """What one rollout did.
+
+    Attributes:
+        steps: steps done.
+        failure: why it stopped early, in words, or None.
+        q: saved coordinates, one row per saved step.
+        v: saved velocities.
+        counters: named totals (evaluations, iterations and so on).
+    """
+
+    steps: int
+    failure: str | None
+    q: FloatArray
+    v: FloatArray
+    counters: dict[str, int] = field(default_factory=dict)
+
+
+class Method(ABC):
+    """An integrator. A new one owes:
+
+    1. ``name``: its name in the registry and on the command line.
+    2. ``order``: the slope of its error in q and v against dt; tests measure it.
+    3. ``symplectic`` and ``symmetric``: whether its step map is so for conservative systems.
+    4. ``conserves``: what it keeps exactly (up to solver tolerance), of "energy", "linear momentum",
+       "angular momentum", "constraints".
+    5. ``supports``: the features of a mechanism that it honours (``Model.features``); others are refused by name.
+    6. ``start(model, state)``: its memory at the first state.
+    7. ``rollout(...)``: many steps in one call, in place on the memory.
+    8. ``options()``: the arguments that make it again, as plain numbers and words.
+    9. ``linearize(...)``: derivative of its step, if it has one.
+
+    ``step`` is made from these. A class is abstract or final.
+    """
+
+    name: ClassVar[str]
+    symplectic: ClassVar[bool] = False
+    symmetric: ClassVar[bool] = False
+    conserves: ClassVar[frozenset[str]] = frozenset()
+    supports: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    @abstractmethod
+    def order(self) -> int:
+        """Order of the error in q and in v."""
+
+    @property
+    def label(self) -> str:
+        """Registry name with its parameter, such as ``rk4``."""
+        return self.name
+
+    @abstractmethod
+    def start(self, model: Model, state: State) -> Memory:
+        """Memory at the first state; must contain whatever ``rollout`` reads."""
+
+    @abstractmethod
+    def rollout(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
+    ) -> Chunk:
+        """Advance the memory by ``steps`` steps from step k on, saving the states of steps that ``every`` divides.
+
+        After a failure the memory is that of the last good state.
+        """
+
+    @abstractmethod
+    def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
+        """The present q and v."""
+
+    def options(self) -> dict[str, Any]:
+        """Arguments that make this method again."""
+        return {}
+
+    def step(self, model: Model, state: State, dt: float, control: Any = None) -> State:
+        """One step from a state, with constant generalised forces (nv,)."""
+        tau = np.zeros((0, model.nv)) if control is None else model.check_v(control, "control")[None]
+        memory = self.start(model, state)
+        chunk = self.rollout(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau))
+        if chunk.failure:
+            from leastaction.errors import ConvergenceError
+
+            raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
+        return model.state(chunk.q[0], chunk.v[0], state.t + dt)
+
+    def linearize(self, model: Model, state: State, control: Any, dt: float) -> Any:
+        """Derivative of the step map; UnsupportedError where there is none."""
+        raise UnsupportedError(f"{self.label} has no derivative of its step yet.")
+
+    def __repr__(self) -> str:
+        words = ", ".join(f"{key}={value!r}" for key, value in self.options().items())
+        return f"{type(self).__name__}({words})"
+
+
+def saved_rows(k: int, steps: int, every: int) -> int:
+    """How many of the steps k+1 .. k+steps are saved."""
+    return (k + steps) // every - k // every

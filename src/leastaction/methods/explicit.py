@@ -1,0 +1,68 @@
+"""What the explicit methods share: memory in the rows' coordinates, and one compiled rollout."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.model.checks import FloatArray
+from leastaction.model.model import Model, State
+
+FAILURES = {
+    1: "the state is no longer finite; take a smaller dt, or check forces and control",
+    2: "the equations of the closed loops are singular; take a smaller dt, or check the mechanism's position",
+}
+
+
+class Explicit(Method):
+    """An explicit method in local coordinates of the joints; see ``kernels/explicit.py``.
+
+    Loops are held at acceleration level without stabilisation, so their drift is visible.
+    """
+
+    supports: ClassVar[frozenset[str]] = frozenset({"loops"})
+
+    @property
+    @abstractmethod
+    def butcher(self) -> FloatArray:
+        """Butcher table (s + 1, s + 1): nodes in the first column, weights in the last row; empty for Euler."""
+
+    @property
+    def evaluations(self) -> int:
+        """Forward dynamics per step."""
+        return max(len(self.butcher) - 1, 1)
+
+    def start(self, model: Model, state: State) -> Memory:
+        """Coordinates and rates of the tree's rows."""
+        from leastaction.kernels import entries
+
+        x, u = np.zeros(model.nq), np.zeros(model.nv)
+        entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
+        return {"x": x, "u": u}
+
+    def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
+        """The user's q and v."""
+        from leastaction.kernels import entries
+
+        q, v = np.zeros(model.nq), np.zeros(model.nv)
+        entries.leave(model.system, memory["x"], memory["u"], q, v)
+        return q, v
+
+    def rollout(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
+    ) -> Chunk:
+        """All steps in one compiled call."""
+        from leastaction.kernels import explicit
+
+        rows = saved_rows(k, steps, every)
+        q, v = np.zeros((rows, model.nq)), np.zeros((rows, model.nv))
+        address = control.callback.address if control.callback else 0
+        done, status = explicit.rollout(
+            model.system, self.butcher, clock.t0, k, clock.dt, memory["x"], memory["u"], steps, every,
+            control.array[k : k + steps], address, q, v,
+        )  # fmt: skip
+        rows = saved_rows(k, done, every)
+        return Chunk(done, FAILURES.get(status), q[:rows], v[:rows], {"evaluations": done * self.evaluations})

@@ -1,0 +1,66 @@
+"""All methods by name, and which features of a mechanism each supports: the one table."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from leastaction.errors import ModelError, UnsupportedError
+from leastaction.methods.adaptive import Adaptive
+from leastaction.methods.base import Method
+from leastaction.methods.runge_kutta import RungeKutta
+from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
+from leastaction.model.model import Model
+
+# name on the command line -> (method, what it is)
+METHODS: dict[str, tuple[Method, str]] = {
+    "euler": (SemiImplicitEuler(), "semi-implicit Euler, order 1"),
+    "rk1": (RungeKutta(1), "explicit Euler, order 1"),
+    "rk2": (RungeKutta(2), "Heun, order 2"),
+    "rk4": (RungeKutta(4), "classical Runge-Kutta, order 4"),
+    "adaptive": (Adaptive(), "DOP853 with step size control; adaptive:1e-6 sets both tolerances"),
+}
+
+# how to drop a feature that a method cannot honour
+_WITHOUT = {
+    "joint friction": 'mechanism.without("friction") drops it (--without friction)',
+    "contact": 'mechanism.without("contacts") drops it (--without contacts)',
+    "enforced limits": "mechanism.enforce_limits(False) makes the limits data again (--without limits)",
+    "loop joint forces": 'mechanism.without("damping", "stiffness", "armature") drops them, or put them on another joint',
+    "equality constraints": 'mechanism.without("constraints") drops them',
+    "velocity constraints": 'mechanism.without("constraints") drops them',
+    "inequality constraints": 'mechanism.without("constraints") drops them',
+}
+
+
+def method_by_name(text: str) -> Method:
+    """A method from its registry name, such as ``rk4`` or ``adaptive:1e-10``."""
+    name, _, parameter = text.partition(":")
+    if name == "adaptive" and parameter:
+        try:
+            tolerance = float(parameter)
+        except ValueError as error:
+            raise ModelError(f"method '{text}': the tolerance must be a number, got '{parameter}'.") from error
+        return Adaptive(tolerance, tolerance)
+    if parameter or name not in METHODS:
+        near = difflib.get_close_matches(text, METHODS, n=1)
+        hint = f" Did you mean '{near[0]}'?" if near else ""
+        raise ModelError(f"there is no method '{text}'; the methods are {', '.join(METHODS)}.{hint}")
+    return METHODS[name][0]
+
+
+def method_from_options(kind: str, options: dict[str, Any]) -> Method:
+    """A method from its class name and options, as a saved run has them."""
+    classes = {type(method).__name__: type(method) for method, _ in METHODS.values()}
+    if kind not in classes:
+        raise ModelError(f"there is no method class '{kind}'; the classes are {', '.join(classes)}.")
+    return classes[kind](**options)
+
+
+def check_supported(method: Method, model: Model) -> None:
+    """Raise UnsupportedError for the first feature of the model that the method cannot honour."""
+    for feature in sorted(model.features - method.supports):
+        able = sorted({name for name, (other, _) in METHODS.items() if feature in other.supports})
+        who = f"these can: {', '.join(able)}" if able else "no method of this version can"
+        how = f"; {_WITHOUT[feature]}" if feature in _WITHOUT else ""
+        raise UnsupportedError(f"'{model.name}' has {feature}, which {method.label} cannot honour; {who}{how}.")

@@ -1,0 +1,1 @@
+"""Describe a mechanism and build the model that methods run on."""

@@ -1,0 +1,182 @@
+"""What can be seen of a state or a run: loop gaps, limits crossed, reaction forces; and projection onto the loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leastaction import dynamics
+from leastaction.errors import ConvergenceError
+from leastaction.model.checks import FloatArray
+from leastaction.model.configuration import retract
+from leastaction.model.joints import layout
+from leastaction.model.model import Model, State
+from leastaction.spatial import quaternion
+
+
+def loop_gaps(model: Model, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Gaps of the loop joints and their rates, each (rows, m), in metres and radians, for rows of q and v."""
+    from leastaction.kernels import entries
+
+    gaps, rates = np.zeros((len(q), model.constraint_size)), np.zeros((len(q), model.constraint_size))
+    if model.constraint_size == 0:
+        return gaps, rates
+    entries.loop_gaps(model.system, q, v, gaps, rates, np.zeros((0, 0, model.nv)))
+    return gaps, rates
+
+
+def constraint_error(model: Model, q: FloatArray) -> FloatArray:
+    """Largest gap (rows,) of loops and equality constraints for rows of q; zero where there are none."""
+    out = np.zeros(len(q))
+    if model.constraint_size:
+        out = np.abs(loop_gaps(model, q, np.zeros((len(q), model.nv)))[0]).max(axis=1)
+    for constraint in model.mechanism.constraints:
+        if constraint.kind == "equality":
+            at = dynamics.frame_poses(model, q, list(constraint.bodies))
+            out = np.maximum(out, [np.abs(constraint.value(at[r])).max() for r in range(len(q))])
+    return out
+
+
+def _constraints(model: Model, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Position gaps (m,) with rows (m, nv), and velocity gaps (k,) with rows (k, nv), at one state."""
+    from leastaction.kernels import entries
+
+    m = model.constraint_size
+    gaps, rates, J = np.zeros((1, m)), np.zeros((1, m)), np.zeros((1, m, model.nv))
+    if m:
+        entries.loop_gaps(model.system, q[None], v[None], gaps, rates, J)
+    g, G, h, H = [gaps[0]], [J[0]], [J[0] @ v], [J[0]]
+    # constraints of the user: rows on body twists become rows on v
+    for constraint in model.mechanism.constraints:
+        names = list(constraint.bodies)
+        if constraint.kind == "inequality":
+            continue
+        at = dynamics.frame_poses(model, q[None], names)[0]
+        bodies = np.vstack([body_jacobian(model, q, name, at[k]) for k, name in enumerate(names)])
+        twists = (bodies @ v).reshape(len(names), 6)
+        if constraint.kind == "equality":
+            rows = constraint.matrix(at) @ bodies
+            g.append(constraint.value(at))
+            G.append(rows)
+            h.append(rows @ v)
+            H.append(rows)
+        else:
+            h.append(constraint.value(at, twists))
+            H.append(constraint.matrix(at, twists) @ bodies)
+    return np.concatenate(g), np.vstack(G), np.concatenate(h), np.vstack(H)
+
+
+def body_jacobian(model: Model, q: FloatArray, name: str, pose: FloatArray) -> FloatArray:
+    """Jacobian (6, nv) of a frame's twist in its own axes."""
+    if name == "world":
+        return np.zeros((6, model.nv))
+    J = dynamics.jacobian(model, q, name)
+    R = pose[:3, :3]
+    return np.vstack([R.T @ J[:3], R.T @ J[3:]])
+
+
+def project(model: Model, state: State, *, tolerance: float = 1e-12, iterations: int = 50) -> State:
+    """The nearest state, in the mass metric, that satisfies loops and constraints: position first, then velocity.
+
+    The displacement xi from q minimises xi^T M xi / 2 in local coordinates around q. Redundant constraints need no
+    special care: multipliers are the smallest ones that do.
+
+    Raises:
+        ConvergenceError: no such position was found.
+    """
+    state = model.state(state.q, state.v, state.t)
+    q0, q, v = state.q, state.q.copy(), state.v.copy()
+    xi = np.zeros(model.nv)
+    M = dynamics.mass_matrix(model, q0)
+    for _ in range(iterations):
+        g, G, _, _ = _constraints(model, q, v)
+        if g.size == 0 or np.abs(g).max() <= tolerance:
+            break
+        # Gauss-Newton: the smallest total displacement that satisfies the linearised constraints
+        xi = _least(M, G, G @ xi - g)
+        q = retract(model, q0, xi)
+    else:
+        worst = float(np.abs(g).max())
+        raise ConvergenceError(
+            f"project: no position that closes the loops was found; the largest gap is still {worst:.3g}. "
+            "Start from a position closer to a closed one.",
+            state=model.state(q, v, state.t),
+        )
+    _, _, h, H = _constraints(model, q, v)
+    if h.size:
+        v = v - _least(dynamics.mass_matrix(model, q), H, h)
+    return model.state(q, v, state.t)
+
+
+def _least(M: FloatArray, G: FloatArray, b: FloatArray) -> FloatArray:
+    """The x of least x^T M x with G x = b; least squares where the rows contradict each other."""
+    L = np.linalg.cholesky(M)
+    W = np.linalg.solve(L, G.T)
+    y, *_ = np.linalg.lstsq(W.T, b, rcond=1e-10)
+    return np.asarray(np.linalg.solve(L.T, y))
+
+
+def limits_crossed(model: Model, t: FloatArray, q: FloatArray, v: FloatArray) -> dict[str, str]:
+    """Joints whose limits or speeds were crossed in rows of a run: name -> words."""
+    out: dict[str, str] = {}
+    for name, view in model.joints.items():
+        joint = view.joint
+        for piece in layout(joint):
+            low, high = joint.limits[piece.limit]
+            if not np.isfinite([low, high]).any():
+                continue
+            here = q[:, view.q][:, piece.q]
+            if piece.factor == "ball":
+                value = np.linalg.norm(np.atleast_2d(quaternion.log(here)), axis=1)
+            else:
+                value = here[:, 0]
+            over = np.maximum(low - value, value - high)
+            if over.max() > 0:
+                first = int(np.flatnonzero(over > 0)[0])
+                out[name] = f"crossed by {over.max():.3g}, first at t = {t[first]:.4g} s"
+        fast = np.abs(v[:, view.v]) - joint.speed
+        if name not in out and joint.nv and fast.max() > 0:
+            first = int(np.flatnonzero(fast.max(axis=1) > 0)[0])
+            out[name] = f"speed crossed by {fast.max():.3g}, first at t = {t[first]:.4g} s"
+    return out
+
+
+def joint_forces(
+    model: Model, t: FloatArray, q: FloatArray, v: FloatArray, tau: FloatArray
+) -> tuple[dict[str, FloatArray], FloatArray]:
+    """Wrenches (rows, 6) that every joint passes to its child, and the loop multipliers (rows, m).
+
+    A wrench is (torque; force) at the origin of the joint's child frame, in its axes. Loop joints are included.
+    """
+    from leastaction.kernels import entries
+    from leastaction.model.tables import flat_pose
+
+    a, lam = dynamics._forward(model, q, v, tau, t)
+    # the tree joints: their child frames on their last rows
+    names = list(model.joints)
+    rows, frames = [], []
+    for name in names:
+        joint = model.joints[name].joint
+        place = model.places[joint.child]
+        rows.append(place.row)
+        frames.append(flat_pose(place.pose @ joint.child_frame))
+    loads = _loop_wrenches(model, q, lam)
+    out = np.zeros((len(q), len(names), 6))
+    entries.joint_reactions(
+        model.system, t, q, v, a, np.array(rows, dtype=np.int64), np.array(frames).reshape(-1, 12), loads, out
+    )
+    return {name: out[:, k] for k, name in enumerate(names)}, lam
+
+
+def _loop_wrenches(model: Model, q: FloatArray, lam: FloatArray) -> Any:
+    """Wrenches (rows, loops, 6) of the loop joints on their child bodies, about the kernels' origin."""
+    from leastaction.kernels import entries
+
+    out = np.zeros((len(q), len(model.loop_names), 6))
+    starts = np.array([rows.start for rows in model.loop_rows.values()], dtype=np.int64)
+    stops = np.array([rows.stop for rows in model.loop_rows.values()], dtype=np.int64)
+    if len(starts):
+        entries.loop_wrenches(model.system, q, lam, starts, stops, out)
+    return out
+
