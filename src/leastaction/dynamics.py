@@ -158,9 +158,7 @@ def frame_poses(model: Model, rows: FloatArray, names: list[str]) -> FloatArray:
     """Poses (rows, names, 4, 4) of the named bodies and frames."""
     from leastaction.kernels import entries
 
-    places = [model.place(name) for name in names]
-    tree_rows = np.array([place.row for place in places], dtype=np.int64)
-    frames = np.array([flat_pose(place.pose) for place in places]).reshape(-1, 12)
+    tree_rows, frames = _frames(model, names)
     out = np.zeros((len(rows), len(names), 4, 4))
     entries.frame_poses(model.system, rows, tree_rows, frames, out)
     return out
@@ -189,6 +187,38 @@ def jacobian(model: Model, q: Any, body: str, point: Any = (0.0, 0.0, 0.0)) -> F
     return out[0] if single else out
 
 
+def body_twists(model: Model, q: Any, v: Any, names: list[str] | None = None) -> FloatArray:
+    """Twists (names, 6) of bodies or frames: (angular; linear) at their origins, world axes. All bodies by default.
+
+    The product J v for all of them at once, in O(n).
+    """
+    from leastaction.kernels import entries
+
+    qs, vs, single = _motions(model, q, v)
+    rows, frames = _frames(model, names)
+    out = np.zeros((len(qs), len(rows), 6))
+    entries.body_twists(model.system, qs, vs, rows, frames, out)
+    return out[0] if single else out
+
+
+def wrench_forces(model: Model, q: Any, wrenches: dict[str, Any]) -> FloatArray:
+    """Generalised forces (nv,) of wrenches on bodies or frames: the sum of J^T w, in O(n).
+
+    Args:
+        model: the model.
+        q: coordinates of one state.
+        wrenches: name -> (torque; force) (6,) at the origin, world axes.
+    """
+    from leastaction.kernels import entries
+
+    qs, _ = _positions(model, q)
+    rows, frames = _frames(model, list(wrenches))
+    given = np.array([np.asarray(w, dtype=float) for w in wrenches.values()]).reshape(1, -1, 6)
+    out = np.zeros((1, model.nv))
+    entries.wrench_forces(model.system, qs[:1], rows, frames, _finite(given[0], "wrenches")[None], out)
+    return out[0]
+
+
 # --- inputs ------------------------------------------------------------------------------------------------------
 def _positions(model: Model, q: Any) -> tuple[FloatArray, bool]:
     """Rows (rows, nq) of checked coordinates, and whether one state was given."""
@@ -214,6 +244,13 @@ def _motions(model: Model, q: Any, v: Any) -> tuple[FloatArray, FloatArray, bool
     """Rows of q and of v, and whether one state was given."""
     qs, single = _positions(model, q)
     return qs, _velocities(model, v, "v", len(qs)), single
+
+
+def _frames(model: Model, names: list[str] | None) -> tuple[Any, FloatArray]:
+    """Tree rows (k,) and offsets (k, 12) of named bodies and frames; of all moving bodies by default."""
+    places = [model.place(name) for name in (model.body_names if names is None else names)]
+    rows = np.array([place.row for place in places], dtype=np.int64)
+    return rows, np.array([flat_pose(place.pose) for place in places]).reshape(-1, 12)
 
 
 def _finite(array: FloatArray, what: str) -> FloatArray:

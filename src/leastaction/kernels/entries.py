@@ -226,25 +226,69 @@ def centroidal_maps(system, q, out):
 
 
 @entry
-def derivatives(system, q, v, a, dq, du, H, tau):
-    """Rows' d tau/dx, d tau/du, mass matrix (nu, nu) and tau (nu,) at one state (gravity, no passive forces)."""
+def derivatives(system, t, q, v, a, passive, dq, du, H, f, P, S, T):
+    """Derivatives of inverse dynamics at one state, in the rows' coordinates.
+
+    d f / d x and d f / d u (nu, nu), mass matrix H, forces f (nu,), and the tables P, S, T (``kernels/derivatives.py``).
+    With ``passive`` the body forces count as fixed to their bodies; what they vary is added by the caller.
+    """
     c, tree = system.coordinates, system.tree
     w = make_work(system, q)
     n, nu = tree.rows.shape[0], tree.rates.shape[0]
-    x, u, udot, m = np.empty(q.size), np.empty(nu), np.empty(nu), np.empty(n)
-    B, T = np.empty((n, 36)), np.empty((nu, 18))
+    x, u, udot, m, B = np.empty(q.size), np.empty(nu), np.empty(nu), np.empty(n), np.empty((n, 36))
     positions_in(c, q, x)
     rates_in(c, x, v, u)
     accelerations_in(c, x, v, a, udot)
-    outward(tree, x, u, udot, w.P, w.S, w.M, w.V, w.F)
-    for e in range(9):
-        w.M[0, e] = 0.0
-    inward(tree, w.S, w.F, tau)
-    add_armature(tree, udot, tau)
+    outward(tree, x, u, udot, P, S, w.M, w.V, w.F)
+    if passive:
+        body_forces(system.forces, t, P, w.V, w.F, w.given, w.result)
+    inward(tree, S, w.F, f)
+    add_armature(tree, udot, f)
     subtree_bias(tree, x, w.M, w.V, B)
     subtree_inertias(tree, w.M, m)
-    mass_matrix(tree, w.S, w.M, m, H)
-    inverse_dynamics_derivatives(tree, w.S, w.M, m, w.V, w.F, B, T, dq, du)
+    mass_matrix(tree, S, w.M, m, H)
+    inverse_dynamics_derivatives(tree, S, w.M, m, w.V, w.F, B, T, dq, du)
+
+
+@entry
+def body_twists(system, q, v, rows, frames, out):
+    """Twists (rows, frames, 6) of frames (k, 12) on tree rows (k,): at their origins, world axes. O(n)."""
+    c, tree = system.coordinates, system.tree
+    w = make_work(system, q[0])
+    x, u = np.empty(q.shape[1]), np.empty(v.shape[1])
+    for r in range(q.shape[0]):
+        positions_in(c, q[r], x)
+        rates_in(c, x, v[r], u)
+        kinematics(tree, x, w.P, w.S)
+        velocities(tree, u, w.S, w.V)
+        for k in range(rows.size):
+            p = world_point(w.P, rows[k], row3(frames, k, 9))
+            s = ld6(w.V, rows[k], 0)
+            point = add3(lin(s), cross(ang(s), p))
+            for e in range(3):
+                out[r, k, e] = s[e]
+                out[r, k, 3 + e] = point[e]
+
+
+@entry
+def wrench_forces(system, q, rows, frames, wrenches, tau):
+    """Generalised forces (rows, nv) of wrenches (rows, k, 6) at the origins of frames, world axes. O(n)."""
+    c, tree = system.coordinates, system.tree
+    w = make_work(system, q[0])
+    x, f = np.empty(q.shape[1]), np.empty(tree.rates.shape[0])
+    for r in range(q.shape[0]):
+        positions_in(c, q[r], x)
+        kinematics(tree, x, w.P, w.S)
+        fill(w.F, 0.0)
+        for k in range(rows.size):
+            p = world_point(w.P, rows[k], row3(frames, k, 9))
+            h = ld6(wrenches[r], k, 0)
+            moment = add3(ang(h), cross(p, lin(h)))
+            for e in range(3):
+                w.F[rows[k], e] += moment[e]
+                w.F[rows[k], 3 + e] += h[3 + e]
+        inward(tree, w.S, w.F, f)
+        forces_out(c, x, f, tau[r])
 
 
 @optional(None)

@@ -201,6 +201,7 @@ def outward(tree, x, u, udot, P, S, M, V, F):
     st6(V, 0, 0, (zero, zero, zero, zero, zero, zero))
     st6(V, 0, 6, (zero, zero, zero, zero - g[0], zero - g[1], zero - g[2]))
     st6(F, 0, 0, (zero, zero, zero, zero, zero, zero))
+    st9(M, 0, 0, (zero, zero, zero, zero, zero, zero, zero, zero, zero))
     for i in range(1, tree.rows.shape[0]):
         j, kind, d = tree.rows[i, PARENT], tree.rows[i, KIND], tree.rows[i, IU]
         R, p = move(tree, i, x, P, S)

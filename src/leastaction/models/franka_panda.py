@@ -89,8 +89,8 @@ def arm() -> Mechanism:
     interface specifications). Masses, centres of mass and inertias of the moving links, 16.062 kg in all, are the
     physically feasible set identified by Gaz, Cognetti, Oliva, Robuffo Giordano and De Luca, Dynamic identification of
     the Franka Emika Panda robot with retrieval of feasible parameters using penalty-based optimization, IEEE Robotics
-    and Automation Letters 4(4), 2019. Their friction model is left out. The shapes are simple ones of our own and do
-    not enter the inertias.
+    and Automation Letters 4(4), 2019, as the manufacturer's franka_description lists them. Their friction model is
+    left out. The shapes are simple ones of our own and do not enter the inertias.
 
     q = 0 is the arm stretched upwards, outside the limits of ``joint4``; the manufacturer's ready position is
     (0, -pi/4, 0, -3 pi/4, 0, pi/2, pi/4).
