@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable
+import zipfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from leastaction.errors import ModelError
 from leastaction.methods.base import Clock, Memory, Method
 from leastaction.methods.registry import method_from_options
 from leastaction.model.checks import FloatArray
-from leastaction.model.files import read_bytes, write_beside
+from leastaction.model.files import MAX_RUN_BYTES, check_path, read_file, write_beside
 from leastaction.model.model import Model, State
 from leastaction.model.serialize import mechanism_from_dict, mechanism_to_dict
 from leastaction.report import Report
@@ -175,19 +176,17 @@ class Trajectory:
             "report": self.report.to_dict(),
         }
         arrays["meta"] = np.array(json.dumps(meta))
-        write_beside(Path(path), lambda stream: np.savez_compressed(stream, **arrays))
+        write_beside(check_path(path), lambda stream: np.savez_compressed(stream, **arrays))
 
     @staticmethod
     def load(path: str | Path, *, model: Model | None = None) -> Trajectory:
         """Read a run. ``model`` is needed only where the file could not hold the mechanism."""
-        import io
-
-        path = Path(path)
+        path = check_path(path)
         try:
-            with np.load(io.BytesIO(read_bytes(path)), allow_pickle=False) as file:
+            with np.load(io.BytesIO(read_file(path, "run", MAX_RUN_BYTES)), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             meta = json.loads(str(arrays.pop("meta")))
-        except (ValueError, KeyError, OSError, EOFError, json.JSONDecodeError, _BadZip) as error:
+        except (ValueError, KeyError, OSError, EOFError, json.JSONDecodeError, zipfile.BadZipFile) as error:
             raise ModelError(f"{path}: this is not the file of a run ({error}).") from error
         if not isinstance(meta, dict) or meta.get("format") != _FORMAT or meta.get("version") != _VERSION:
             raise ModelError(f"{path}: this is not the file of a run of this version.")
@@ -196,15 +195,6 @@ class Trajectory:
                 raise ModelError(f"{path}: the mechanism is not in the file ({meta['mechanism_missing']}); give model=.")
             model = mechanism_from_dict(meta["mechanism"]).build()
         return _from_file(path, model, meta, arrays)
-
-
-def _zip_error() -> type[Exception]:
-    import zipfile
-
-    return zipfile.BadZipFile
-
-
-_BadZip = _zip_error()
 
 
 def _from_file(path: Path, model: Model, meta: dict[str, Any], arrays: dict[str, Any]) -> Trajectory:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import leastaction as la
-from leastaction.io import files
+from leastaction.model import files
 
 ROBOT = '<robot name="r"><link name="a"/></robot>'
 

@@ -245,15 +245,15 @@ def bad_paths(folder: Path) -> dict[str, tuple[Path, str]]:
     os.chdir(here)
     endpoint.close()
     return {
-        "directory": (folder / "folder.stl", "is a directory"),
+        "directory": (folder / "folder.stl", "is a folder"),
         "pipe": (folder / "pipe.stl", "is a pipe"),
         "device": (folder / "device.stl", "is a device"),
         "socket": (folder / "socket.stl", "is a socket"),
-        "missing": (folder / "missing.stl", "cannot be read"),
-        "loop": (folder / "loop.stl", "cannot be read"),
+        "missing": (folder / "missing.stl", "no such mesh"),
+        "loop": (folder / "loop.stl", "cannot look at the mesh"),
         "empty": (folder / "empty.stl", "empty"),
         "format": (folder / "text.txt", "unknown format"),
-        "null": (folder / "a\0b.stl", "cannot be read"),
+        "null": (folder / "a\0b.stl", "cannot look at the mesh"),
     }
 
 
@@ -281,7 +281,7 @@ def test_mesh_files_have_a_size_limit(tmp_path, monkeypatch):
     file = tmp_path / "cube.stl"
     CUBE.export(file)
     monkeypatch.setattr(mesh_geometry, "MAX_BYTES", 100)
-    with pytest.raises(ModelError, match="limit is 100"):
+    with pytest.raises(ModelError, match="too large .*at most 100"):
         Mesh(file)
 
 

@@ -25,7 +25,7 @@ def test_quadruped_has_the_published_masses_and_joints():
     limits = {"hip": (-46, 46), "thigh": (-60, 240), "calf": (-154.5, -52.5)}
     for name in joints:
         joint = m.joints[name]
-        np.testing.assert_allclose(joint.limits, [np.radians(limits[name.split("_")[1]])], rtol=1e-15)
+        np.testing.assert_allclose(joint.limits, [np.radians(limits[name.split("_")[1]])], rtol=1e-15)  # measured 0
         assert joint.effort == 33.5
 
 
@@ -34,16 +34,18 @@ def test_quadruped_legs_have_the_published_lengths():
     poses = la.poses(model, None)
     for leg, x, y in (("FR", 1, -1), ("FL", 1, 1), ("RR", -1, -1), ("RL", -1, 1)):
         expected = [x * 0.183, y * (0.047 + 0.0838), -0.4]
-        np.testing.assert_allclose(poses[f"{leg}_foot"][:3, 3], expected, atol=1e-15)  # measured 3e-17
+        np.testing.assert_allclose(poses[f"{leg}_foot"][:3, 3], expected, rtol=0, atol=1e-15)  # measured 0
     # the stance of the docstring: feet below the hips, on the ground
     q = {"root": (0, 0, 0.02 + 0.4 * np.cos(0.9), 1, 0, 0, 0)}
     for leg in ("FR", "FL", "RR", "RL"):
         q |= {f"{leg}_thigh_joint": 0.9, f"{leg}_calf_joint": -1.8}
     poses = la.poses(model, q)
     for leg, x in (("FR", 1), ("FL", 1), ("RR", -1), ("RL", -1)):
-        np.testing.assert_allclose(poses[f"{leg}_foot"][[0, 2], 3], [x * 0.183, 0.02], atol=1e-15)  # measured 4e-17
+        np.testing.assert_allclose(
+            poses[f"{leg}_foot"][[0, 2], 3], [x * 0.183, 0.02], rtol=0, atol=1e-15
+        )  # measured 3e-17
     # left and right are alike, so the centre of mass is in the middle plane
-    np.testing.assert_allclose(la.center_of_mass(model, q)[:2], 0, atol=1e-15)  # measured 4e-17
+    np.testing.assert_allclose(la.center_of_mass(model, q)[1], 0, rtol=0, atol=1e-15)  # measured 3e-19
 
 
 def test_minitaur_stands_on_closed_legs(loop_rates):
@@ -51,11 +53,13 @@ def test_minitaur_stands_on_closed_legs(loop_rates):
     poses = la.poses(model, None)
     depth = np.sqrt(0.03)
     for leg, x, y in (("front_left", 1, 1), ("back_left", -1, 1), ("front_right", 1, -1), ("back_right", -1, -1)):
-        np.testing.assert_allclose(poses[f"{leg}_foot"][:3, 3], [x * 0.21, y * 0.10, -depth], atol=1e-15)
+        np.testing.assert_allclose(
+            poses[f"{leg}_foot"][:3, 3], [x * 0.21, y * 0.10, -depth], rtol=0, atol=1e-15
+        )  # measured 3e-17
         for side in ("fore", "aft"):
             for part, length in (("upper", 0.1), ("lower", 0.2)):
                 body = model.mechanism.bodies[f"{leg}_{part}_{side}"]
-                assert 2 * np.linalg.norm(body.com) == pytest.approx(length, rel=1e-14)  # measured 2e-16
+                assert 2 * np.linalg.norm(body.com) == pytest.approx(length, rel=1e-14)  # measured 0
     # the base and two motors for each leg are what is left free
     rank = int((np.linalg.svd(loop_rates(model, model.neutral()), compute_uv=False) > 1e-9).sum())
     assert model.nv - rank == 6 + 8
@@ -74,16 +78,18 @@ def test_minitaur_toe_moves_as_the_five_bar_says(loop_gap):
     for leg in ("front_left", "back_left", "front_right", "back_right"):
         q |= {f"{leg}_motor_fore": angle, f"{leg}_motor_aft": -angle}
         q |= {f"{leg}_knee_fore": knee, f"{leg}_knee_aft": -knee}
-    assert loop_gap(model, model.check_q(q)) < 1e-15  # measured 8e-17
-    np.testing.assert_allclose(la.poses(model, q)["front_left_foot"][2, 3], toe[1], atol=1e-15)  # measured 3e-17
+    assert loop_gap(model, model.check_q(q)) < 1e-15  # measured 2e-16
+    np.testing.assert_allclose(
+        la.poses(model, q)["front_left_foot"][2, 3], toe[1], rtol=0, atol=1e-15
+    )  # measured 6e-17
 
 
 def test_arm_reaches_as_published():
     model = models.arm().build()
     poses = la.poses(model, None)
     # stretched: 0.333 + 0.316 + 0.384 up and 0.088 forward, the flange 0.107 down
-    np.testing.assert_allclose(poses["flange"][:3, 3], [0.088, 0, 1.033 - 0.107], atol=1e-15)  # measured 2e-16
-    np.testing.assert_allclose(poses["flange"][:3, :3], np.diag([1, -1, -1]), atol=1e-15)  # measured 2e-16
+    np.testing.assert_allclose(poses["flange"][:3, 3], [0.088, 0, 1.033 - 0.107], rtol=0, atol=1e-15)  # measured 9e-18
+    np.testing.assert_allclose(poses["flange"][:3, :3], np.diag([1, -1, -1]), rtol=0, atol=1e-15)  # measured 2e-16
     # the ready position is within the limits
     ready = [0, -np.pi / 4, 0, -3 * np.pi / 4, 0, np.pi / 2, np.pi / 4]
     for value, view in zip(ready, model.joints.values(), strict=True):
@@ -107,7 +113,7 @@ def test_arm_agrees_with_the_description_in_example_robot_data():
         # joint frames and bounds
         element, joint = root.find(f"joint[@name='panda_joint{i}']"), m.joints[f"joint{i}"]
         xyz, rpy = ([float(x) for x in element.find("origin").get(key).split()] for key in ("xyz", "rpy"))
-        np.testing.assert_allclose(joint.parent_frame, la.pose(xyz, rpy=rpy), atol=1e-15)
+        np.testing.assert_allclose(joint.parent_frame, la.pose(xyz, rpy=rpy), rtol=0, atol=1e-15)  # measured 0
         limit = element.find("limit")
         bounds = [float(limit.get(key)) for key in ("lower", "upper", "effort", "velocity")]
         np.testing.assert_array_equal([*joint.limits[0], *joint.effort, *joint.speed], bounds)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from leastaction.errors import ModelError
-from leastaction.io.files import check_path, check_regular_file
+from leastaction.model.files import check_path, check_regular_file
 
 if TYPE_CHECKING:
     from leastaction.model.mechanism import Mechanism

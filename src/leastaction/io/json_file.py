@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from leastaction.errors import ModelError
-from leastaction.io.files import check_path, read_file, write_file
+from leastaction.model.files import check_path, read_file, write_file
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.serialize import mechanism_from_dict, mechanism_to_dict
 

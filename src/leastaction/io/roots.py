@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from leastaction.errors import ModelError
-from leastaction.io.files import check_path, check_regular_file
+from leastaction.model.files import check_path, check_regular_file
 from leastaction.io.xml import Element
 
 _PACKAGE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.io.files import write_file
+from leastaction.model.files import write_file
 from leastaction.io.mjcf_names import unused
 from leastaction.io.urdf_joints import UNBOUNDED
 from leastaction.model.checks import WORLD, FloatArray

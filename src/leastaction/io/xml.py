@@ -13,7 +13,7 @@ from typing import NoReturn
 from xml.parsers import expat
 
 from leastaction.errors import ModelError
-from leastaction.io.files import MAX_MODEL_BYTES, read_file
+from leastaction.model.files import MAX_MODEL_BYTES, read_file
 
 MAX_DEPTH = 200
 """Deepest nesting of elements."""

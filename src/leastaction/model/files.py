@@ -1,4 +1,4 @@
-"""Reading and writing files with care: regular files only, nothing half written."""
+"""Reading and writing files of strangers and of users: regular files only, within a size, whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,66 +7,136 @@ import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 from leastaction.errors import ModelError
 
-# Files of strangers larger than this are refused.
-LARGEST_FILE = 2_000_000_000
+MAX_MODEL_BYTES = 64 * 2**20
+"""Largest model file (URDF, MJCF, JSON) that is read, in bytes."""
+
+MAX_RUN_BYTES = 4 * 2**30
+"""Largest file of a run that is read, in bytes."""
 
 
-def check_regular(path: Path, largest: int = LARGEST_FILE) -> None:
-    """Raise unless the path is a readable regular file of sensible size; never opens it, so a pipe cannot hang."""
+def check_path(path: str | os.PathLike[str]) -> Path:
+    """The path as a ``Path``; anything that is not text or a path is refused."""
+    # bytes and numbers would reach the operating system as something else than a path
     try:
-        status = os.stat(path)
-    except OSError as error:
-        raise ModelError(f"{path}: {error.strerror or error}.") from error
-    if stat.S_ISDIR(status.st_mode):
-        raise ModelError(f"{path}: is a folder, a file is needed.")
-    if not stat.S_ISREG(status.st_mode):
-        raise ModelError(f"{path}: is not a regular file (a device, pipe or socket).")
-    if status.st_size == 0:
-        raise ModelError(f"{path}: the file is empty.")
-    if status.st_size > largest:
-        raise ModelError(f"{path}: {status.st_size} bytes are more than the {largest} that are read.")
+        text = os.fspath(path)
+    except TypeError as error:
+        raise ModelError(f"expected the path of a file, got {path!r}.") from error
+    if not isinstance(text, str) or not text:
+        raise ModelError(f"expected the path of a file, got {path!r}.")
+    return Path(text)
 
 
-def read_bytes(path: Path, largest: int = LARGEST_FILE) -> bytes:
-    """Content of a regular file."""
-    check_regular(path, largest)
+def check_regular_file(path: Path, what: str = "file", limit: int | None = None) -> None:
+    """Refuse whatever is not an existing regular file (of at most ``limit`` bytes, and not empty), without opening it.
+
+    A pipe would hang.
+    """
+    # ValueError: a zero byte in the name
     try:
-        return path.read_bytes()
+        info = os.stat(path)
+    except FileNotFoundError as error:
+        raise ModelError(f"{path}: no such {what}.") from error
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: cannot look at the {what}: {_reason(error)}.") from error
+    _check_kind(path, info, what)
+    if limit is not None:
+        _check_size(path, info.st_size, what, limit)
+
+
+def read_file(path: Path, what: str = "file", limit: int = MAX_MODEL_BYTES) -> bytes:
+    """Content of a regular file of at most ``limit`` bytes; an empty one is an error."""
+    check_regular_file(path, what, limit)
+    # not blocking, and looked at again after opening: the name may have changed its meaning in between
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags)
+        with os.fdopen(descriptor, "rb") as stream:
+            _check_kind(path, os.fstat(stream.fileno()), what)
+            data = stream.read(limit + 1)
     except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror or error}).") from error
+        raise ModelError(f"{path}: cannot read the {what}: {_reason(error)}.") from error
+    # a file that grows while it is read is caught here
+    _check_size(path, len(data), what, limit)
+    if not data.strip():
+        raise ModelError(f"{path}: the {what} is empty.")
+    return data
 
 
 def check_writable(path: Path) -> None:
-    """Raise unless a file can be made at the path."""
+    """Refuse a path to which no file can be written, before long work is done for it."""
     folder = path.parent
-    if path.is_dir():
-        raise ModelError(f"{path}: is a folder, a file name is needed.")
     if not folder.is_dir():
-        raise ModelError(f"{path}: the folder {folder} does not exist; make it first.")
-    if not os.access(folder, os.W_OK):
-        raise ModelError(f"{path}: the folder {folder} cannot be written.")
+        raise ModelError(f"{path}: the output folder {folder} does not exist; make it first.")
+    if path.exists() and not path.is_file():
+        raise ModelError(f"{path}: is not a regular file; give the name of a file to write.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ModelError(f"{path}: cannot write into the folder {folder}.")
 
 
-def write_beside(path: Path, write: Callable[[Any], None]) -> None:
-    """Let ``write`` fill a binary stream beside the path, then move it into place; on an error nothing changes."""
+def write_file(path: Path, text: str) -> None:
+    """Write text as UTF-8, whole or not at all."""
+    write_beside(path, lambda stream: stream.write(text.encode("utf-8")))
+
+
+def write_beside(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Let ``write`` fill a stream beside the path and move it there, so that nothing is ever half written."""
     check_writable(path)
+    folder = path.parent
+    # a new name in the same folder, so that the move stays within one file system
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be written ({error.strerror or error}).") from error
+        descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=folder)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: cannot write into the folder {folder}: {_reason(error)}.") from error
+    # whole, on the disk, with the permissions of a file the user made, then moved
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with os.fdopen(descriptor, "wb") as stream:
             write(stream)
-        # the permissions of an ordinary new file
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(beside, _permissions(path))
+        os.replace(beside, path)
     except OSError as error:
-        raise ModelError(f"{path}: cannot be written ({error.strerror or error}).") from error
+        raise ModelError(f"{path}: cannot write the file: {_reason(error)}.") from error
     finally:
-        Path(name).unlink(missing_ok=True)
+        Path(beside).unlink(missing_ok=True)
+
+
+def _permissions(path: Path) -> int:
+    """Permission bits of the file that is replaced, or those of a new one."""
+    if path.exists():
+        return stat.S_IMODE(os.stat(path).st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _check_kind(path: Path, info: os.stat_result, what: str) -> None:
+    """Refuse folders, devices, pipes and sockets."""
+    if stat.S_ISREG(info.st_mode):
+        return
+    kinds = {
+        stat.S_IFDIR: "a folder",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+    }
+    kind = kinds.get(stat.S_IFMT(info.st_mode), "something else")
+    raise ModelError(f"{path}: is {kind}, not a regular {what}.")
+
+
+def _check_size(path: Path, size: int, what: str, limit: int) -> None:
+    """Refuse empty and too large files."""
+    if size == 0:
+        raise ModelError(f"{path}: the {what} is empty.")
+    if size > limit:
+        raise ModelError(f"{path}: the {what} is too large ({size} bytes or more, at most {limit} are read).")
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """The operating system's words, without the path, which the message already has."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 
 from leastaction.errors import ModelError
 from leastaction.model.checks import LARGEST, FloatArray, frozen
+from leastaction.model.files import check_regular_file, read_file
 
 IntArray = NDArray[np.int64]
 
@@ -28,11 +27,7 @@ _FLAT = 1e-12
 
 def check_mesh_file(path: Path) -> None:
     """Raise unless the path is a regular file of a known format and a reasonable size; nothing is opened."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"mesh '{path}': cannot be read ({_reason(error)}).") from error
-    _check_status(path, status)
+    check_regular_file(path, "mesh", MAX_BYTES)
     if path.suffix[1:].lower() not in FORMATS:
         raise ModelError(f"mesh '{path}': unknown format '{path.suffix}'; known are {', '.join(FORMATS)}.")
 
@@ -40,7 +35,7 @@ def check_mesh_file(path: Path) -> None:
 def read_mesh_file(path: Path) -> tuple[FloatArray, IntArray]:
     """Vertices (n, 3) and faces (m, 3) of a mesh file, read-only; needs the extra ``mesh``."""
     check_mesh_file(path)
-    data = _read_bytes(path)
+    data = read_file(path, "mesh", MAX_BYTES)
     # the only part that needs trimesh; it is given bytes, so that it cannot follow references to other files
     try:
         import trimesh
@@ -173,35 +168,6 @@ def _hull_faces(points: FloatArray, where: str) -> IntArray:
 def _extent(points: FloatArray) -> float:
     """Longest side of the bounding box."""
     return float((points.max(axis=0) - points.min(axis=0)).max())
-
-
-def _read_bytes(path: Path) -> bytes:
-    """The content of a regular file; a pipe or device that took its place since the check does not block."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        with os.fdopen(descriptor, "rb") as stream:
-            _check_status(path, os.fstat(stream.fileno()))
-            return stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ModelError(f"mesh '{path}': cannot be read ({_reason(error)}).") from error
-
-
-def _check_status(path: Path, status: os.stat_result) -> None:
-    """Raise unless a stat result is that of a regular, nonempty file below the size limit."""
-    kinds = [
-        (stat.S_ISDIR, "a directory"),
-        (stat.S_ISFIFO, "a pipe"),
-        (stat.S_ISCHR, "a device"),
-        (stat.S_ISBLK, "a device"),
-        (stat.S_ISSOCK, "a socket"),
-    ]
-    for test, kind in kinds:
-        if test(status.st_mode):
-            raise ModelError(f"mesh '{path}': is {kind}, not a file.")
-    if status.st_size == 0:
-        raise ModelError(f"mesh '{path}': the file is empty.")
-    if status.st_size > MAX_BYTES:
-        raise ModelError(f"mesh '{path}': has {status.st_size} bytes, the limit is {MAX_BYTES}.")
 
 
 def _reason(error: BaseException) -> str:

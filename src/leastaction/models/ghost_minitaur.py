@@ -45,11 +45,12 @@ def minitaur() -> Mechanism:
     about y (to the left): a fore link turns down, an aft link turns up.
 
     The robot is that of Kenneally, De and Koditschek, Design principles for a family of direct-drive legged robots,
-    IEEE Robotics and Automation Letters 1(2), 2016: legs of 0.1 m and 0.2 m links, two coaxial motors of 0.25 kg and
-    3.5 N m each. The split of the 6.0 kg and the other sizes follow the description of the robot that comes with the
-    Bullet physics library: frame 3.2 kg (box 0.33 x 0.14 x 0.07 m), every link 0.05 kg, hips at 0.21 m and 0.10 m from
-    the centre. Inertias are our own: uniform box and cylinders for frame and motors, thin rods for links. Motors belong
-    to the base, the links of a leg lie in one plane, and there is no rotor inertia; set ``armature`` to add it.
+    IEEE Robotics and Automation Letters 1(2), 2016. Published figures of it are the links of 0.1 m and 0.2 m and the
+    two coaxial motors of a leg, 0.25 kg and 3.5 N m each. The split of the 6.0 kg and the other sizes follow the
+    description of the robot that comes with the Bullet physics library: frame 3.2 kg (box 0.33 x 0.14 x 0.07 m), every
+    link 0.05 kg, hips at 0.21 m and 0.10 m from the centre. Inertias are our own: uniform box and cylinders for frame
+    and motors, thin rods for links. Motors belong to the base, the links of a leg lie in one plane, and there is no
+    rotor inertia; set ``armature`` to add it.
     """
     m = Mechanism("minitaur")
     # the base: every shape has its own mass

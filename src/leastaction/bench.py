@@ -1,0 +1,301 @@
+"""Speed, measured against Pinocchio and MuJoCo in the same run: ``leastaction bench``.
+
+Every figure is a minimum over repeats, one thread. Ratios are ours over theirs: below one is faster.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from leastaction.errors import ModelError
+from leastaction.model.files import write_beside
+from leastaction.model.model import Model
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement: microseconds or seconds of ours and of the peer, and the bound that the ratio must keep."""
+
+    group: str
+    what: str
+    unit: str
+    ours: float
+    theirs: float | None
+    ratio: float
+    bound: float | None
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the bound is kept; None where there is none."""
+        return None if self.bound is None else self.ratio <= self.bound
+
+
+def best(function: Callable[[], Any], seconds: float = 0.5, least: int = 5) -> float:
+    """Smallest time of a call, repeated for about so many seconds."""
+    fastest, end, count = math.inf, time.perf_counter() + seconds, 0
+    while count < least or time.perf_counter() < end:
+        start = time.perf_counter()
+        function()
+        fastest = min(fastest, time.perf_counter() - start)
+        count += 1
+    return fastest
+
+
+def _per_call(function: Callable[[], Any], calls: int) -> float:
+    """Smallest time of one of ``calls`` calls in a Python loop, microseconds."""
+
+    def many() -> None:
+        for _ in range(calls):
+            function()
+
+    return best(many) / calls * 1e6
+
+
+def _chain(n: int) -> Model:
+    from leastaction import models
+
+    return models.chain(n).build()
+
+
+def _pinocchio_chain(model: Model) -> Any:
+    """The same chain in Pinocchio, from the rows of our tree."""
+    import pinocchio as pin
+
+    out, tree = pin.Model(), model.system.tree
+    for i in range(1, len(tree.rows)):
+        c = tree.const[i]
+        placement = pin.SE3(c[:9].reshape(3, 3), c[9:12])
+        joint = out.addJoint(int(tree.rows[i, 0]), pin.JointModelRZ(), placement, f"joint{i}")
+        I = np.array([[c[16], c[17], c[18]], [c[17], c[19], c[20]], [c[18], c[20], c[21]]])
+        out.appendBodyToJoint(joint, pin.Inertia(float(c[12]), c[13:16], I), pin.SE3.Identity())
+    return out
+
+
+def _mujoco_chain(model: Model, dt: float, integrator: str) -> Any:
+    """The same chain in MuJoCo, without contact."""
+    import mujoco
+
+    lines, mechanism = [], model.mechanism
+    for name in model.joint_names:
+        joint = mechanism.joints[name]
+        body = mechanism.bodies[joint.child]
+        I = body.inertia
+        numbers = " ".join(repr(float(x)) for x in (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]))
+        at = " ".join(repr(float(x)) for x in joint.parent_frame[:3, 3])
+        com = " ".join(repr(float(x)) for x in body.com)
+        axis = " ".join(repr(float(x)) for x in joint.axis)
+        lines.append(
+            f'<body pos="{at}"><inertial mass="{body.mass}" pos="{com}" fullinertia="{numbers}"/>'
+            f'<joint type="hinge" axis="{axis}"/>'
+        )
+    xml = (
+        f'<mujoco><option timestep="{dt}" integrator="{integrator}" gravity="0 0 -9.81"><flag contact="disable"/>'
+        f"</option><worldbody>{''.join(lines)}{'</body>' * len(lines)}</worldbody></mujoco>"
+    )
+    return mujoco.MjModel.from_xml_string(xml)
+
+
+def _start(n: int) -> tuple[Any, Any]:
+    """Seeded positions and velocities that a chain of n links can have at dt = 1 ms."""
+    rng, scale = np.random.default_rng(1), 10.0 / max(n, 10)
+    return rng.uniform(-0.6, 0.6, n) * scale, rng.uniform(-1.0, 1.0, n) * scale
+
+
+def bench_kernels() -> list[Row]:
+    """RNEA, ABA and CRBA against Pinocchio, whose call overhead (an empty model) is taken off."""
+    import pinocchio as pin
+
+    from leastaction.kernels import rows as kernels
+
+    out, repeats, empty = [], 500, pin.Model()
+    no_data, none = empty.createData(), np.zeros(0)
+    overhead = {
+        "RNEA": _per_call(lambda: pin.rnea(empty, no_data, none, none, none), repeats),
+        "ABA": _per_call(lambda: pin.aba(empty, no_data, none, none, none), repeats),
+        "CRBA": _per_call(lambda: pin.crba(empty, no_data, none), repeats),
+    }
+    for n in (10, 32, 100):
+        model = _chain(n)
+        tree, peer = model.system.tree, _pinocchio_chain(model)
+        data = peer.createData()
+        (x, u), a, tau, H = _start(n), np.random.default_rng(2).normal(size=n), np.zeros(n), np.zeros((n, n))
+        pairs = {
+            "RNEA": (
+                lambda: kernels.rnea(tree, x, u, a, tau, repeats),  # noqa: B023
+                lambda: pin.rnea(peer, data, x, u, a),  # noqa: B023
+                0.75,
+            ),
+            "ABA": (
+                lambda: kernels.aba(tree, x, u, a, tau, repeats),  # noqa: B023
+                lambda: pin.aba(peer, data, x, u, a),  # noqa: B023
+                0.75,
+            ),
+            "CRBA": (
+                lambda: kernels.crba(tree, x, H, repeats),  # noqa: B023
+                lambda: pin.crba(peer, data, x),  # noqa: B023
+                1.2,
+            ),
+        }
+        for name, (ours, theirs, bound) in pairs.items():
+            ours()
+            mine, peers = best(ours) / repeats * 1e6, _per_call(theirs, repeats) - overhead[name]
+            out.append(Row("kernels", f"{name} n={n}, Pinocchio", "us", mine, peers, mine / peers, bound))
+    return out
+
+
+def bench_lanes() -> list[Row]:
+    """Four lanes against four single environments."""
+    from leastaction.kernels import rows as kernels
+
+    out, repeats = [], 500
+    for n in (10, 100):
+        tree = _chain(n).system.tree
+        x, u = _start(n)
+        a, tau = np.zeros(n), np.zeros(n)
+        wide = [np.repeat(vector[:, None], 4, axis=1) for vector in (x, u, a, tau)]
+        for name, function in (("RNEA", kernels.rnea), ("ABA", kernels.aba)):
+            function(tree, x, u, a, tau, 1)
+            function(tree, *wide, 1)
+            one = best(lambda: function(tree, x, u, a, tau, repeats)) / repeats * 1e6  # noqa: B023
+            four = best(lambda: function(tree, *wide, repeats)) / repeats * 1e6 / 4  # noqa: B023
+            out.append(Row("lanes", f"{name} n={n}, four lanes against one", "us", four, one, four / one, None))
+    return out
+
+
+def bench_growth() -> list[Row]:
+    """How the time of ABA grows from n = 32 to 1024: the exponent must stay under 1.1."""
+    from leastaction.kernels import rows as kernels
+
+    sizes, times = (32, 64, 128, 256, 512, 1024), []
+    for n in sizes:
+        tree = _chain(n).system.tree
+        x, u = _start(n)
+        tau, a = np.zeros(n), np.zeros(n)
+        kernels.aba(tree, x, u, tau, a, 1)
+        times.append(best(lambda: kernels.aba(tree, x, u, tau, a, 50)) / 50)  # noqa: B023
+    exponent = float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+    return [Row("growth", "exponent of ABA, n = 32 to 1024", "", exponent, None, exponent, 1.1)]
+
+
+def bench_rollout() -> list[Row]:
+    """Whole rollouts of SemiImplicitEuler and RungeKutta(4) against MuJoCo's Euler and RK4 of the same chain."""
+    import mujoco
+    from mujoco import rollout
+
+    from leastaction.methods.base import Clock, Control
+    from leastaction.methods.runge_kutta import RungeKutta
+    from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
+
+    out, dt, steps = [], 0.001, 200
+    for n in (10, 32, 100):
+        model = _chain(n)
+        x, u = _start(n)
+        state = model.state(x, u)
+        for method, integrator in ((SemiImplicitEuler(), "Euler"), (RungeKutta(4), "RK4")):
+            peer = _mujoco_chain(model, dt, integrator)
+            data = mujoco.MjData(peer)
+            full = np.concatenate([[0.0], x, u])
+            start = method.start(model, state)
+            idle = Control(np.zeros((0, n)))
+
+            def ours() -> None:
+                memory = {name: array.copy() for name, array in start.items()}  # noqa: B023
+                method.rollout(model, memory, Clock(0.0, dt), 0, steps, steps, idle)  # noqa: B023
+
+            def theirs() -> None:
+                rollout.rollout(peer, data, initial_state=full, nstep=steps)  # noqa: B023
+
+            ours()
+            theirs()
+            mine, peers = best(ours) / steps * 1e6, best(theirs) / steps * 1e6
+            bound = None if n == 10 else 1.0
+            name = f"{method.label} step n={n}, MuJoCo {integrator}"
+            out.append(Row("rollout", name, "us", mine, peers, mine / peers, bound))
+    return out
+
+
+def bench_cold() -> list[Row]:
+    """``leastaction run pendulum`` with an empty kernel cache (bound 30 s), and again (bound 2 s)."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "LEASTACTION_CACHE_DIR": folder}
+        command = [sys.executable, "-m", "leastaction", "run", "pendulum", "--duration", "1", "--dt", "0.001"]
+        seconds = []
+        for _ in range(2):
+            start = time.perf_counter()
+            subprocess.run(command, check=True, env=environment, capture_output=True, cwd=folder)
+            seconds.append(time.perf_counter() - start)
+    return [
+        Row("cold", "first `leastaction run pendulum`, empty cache", "s", seconds[0], None, seconds[0], 30.0),
+        Row("cold", "second `leastaction run pendulum`", "s", seconds[1], None, seconds[1], 2.0),
+    ]
+
+
+def bench_import() -> list[Row]:
+    """``import leastaction`` (bound 0.3 s), the interpreter's own start taken off."""
+
+    def seconds(code: str) -> float:
+        return best(lambda: subprocess.run([sys.executable, "-c", code], check=True), seconds=2.0)
+
+    spent = seconds("import leastaction") - seconds("pass")
+    return [Row("import", "import leastaction", "s", spent, None, spent, 0.3)]
+
+
+def bench_compile() -> list[Row]:
+    """Seconds to compile each group of entry points in a fresh process with an empty cache (ceiling 60 s each)."""
+    from leastaction.warmup import compile_times
+
+    return [Row("compile", name, "s", seconds, None, seconds, 60.0) for name, seconds in compile_times().items()]
+
+
+GROUPS: dict[str, Callable[[], list[Row]]] = {
+    "import": bench_import,
+    "kernels": bench_kernels,
+    "lanes": bench_lanes,
+    "growth": bench_growth,
+    "rollout": bench_rollout,
+    "cold": bench_cold,
+    "compile": bench_compile,
+}
+
+
+def run_bench(names: Sequence[str] = (), json_path: Path | None = None) -> list[Row]:
+    """Run the named groups (all by default), print a table, write JSON."""
+    from rich.console import Console
+    from rich.table import Table
+
+    for name in names:
+        if name not in GROUPS:
+            raise ModelError(f"bench: there is no group '{name}'; the groups are {', '.join(GROUPS)}.")
+    rows: list[Row] = []
+    console = Console()
+    for name in names or GROUPS:
+        with console.status(f"measuring {name} ..."):
+            try:
+                rows += GROUPS[name]()
+            except ImportError as error:
+                raise ModelError(f"bench {name}: {error}; install the extra 'peers' (pip install leastaction[peers]).") from error
+    table = Table(title="minima over repeats, one thread; ratio is ours / theirs")
+    for column in ("what", "ours", "theirs", "ratio", "bound", "holds"):
+        table.add_column(column, justify="left" if column == "what" else "right")
+    for row in rows:
+        theirs = "" if row.theirs is None else f"{row.theirs:.3g} {row.unit}"
+        bound = "" if row.bound is None else f"{row.bound:g}"
+        verdict = {True: "yes", False: "NO", None: ""}[row.holds]
+        table.add_row(row.what, f"{row.ours:.3g} {row.unit}", theirs, f"{row.ratio:.3g}", bound, verdict)
+    console.print(table)
+    if json_path is not None:
+        text = json.dumps([{**asdict(row), "holds": row.holds} for row in rows], indent=1)
+        write_beside(json_path, lambda stream: stream.write(text.encode()))
+    return rows

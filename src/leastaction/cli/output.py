@@ -1,0 +1,95 @@
+"""What commands share on their way out: the console, one-line messages, notes of a loader, checks of output paths."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from leastaction.errors import ModelError
+
+PICTURES = (".png", ".pdf", ".svg")
+"""Endings of pictures."""
+
+_SHOWN_NOTES = 5
+
+
+def console() -> Any:
+    """A rich console on the output stream that leaves numbers and words uncoloured."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=False)
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without characters that could steer a terminal."""
+    words = " ".join(text.split())
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
+
+
+def tell(text: str) -> None:
+    """One line on the error stream that is not an error."""
+    click.echo(one_line(text), err=True)
+
+
+def tell_notes(notes: Sequence[str], *, where: str) -> None:
+    """The first few notes of a loader, and how to see the rest."""
+    for note in notes[:_SHOWN_NOTES]:
+        tell(f"note: {note}")
+    if len(notes) > _SHOWN_NOTES:
+        tell(f"note: {len(notes) - _SHOWN_NOTES} more; 'leastaction info {where}' shows all of them")
+
+
+@contextmanager
+def say_when_compiling() -> Iterator[None]:
+    """Say so in one line if a kernel has to be compiled inside the block."""
+    from leastaction.kernels._jit import announce_compilation
+
+    line = "compiling kernels, this happens once (about half a minute) ..."
+    with announce_compilation(lambda name: tell(line)):
+        yield
+
+
+def check_output(path: Path | None, endings: Sequence[str], option: str) -> None:
+    """Raise unless a file with one of the endings can be written at the path; leaves nothing behind."""
+    from leastaction.model.files import check_writable
+
+    if path is None:
+        return
+    if path.suffix.lower() not in endings:
+        raise ModelError(f"{option} {path}: the ending must be {' or '.join(endings)}.")
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ModelError(f"{option} {path}: is a device, pipe or socket; give the name of a file.")
+    check_writable(path)
+    check_folder(path.parent, option)
+    if endings is PICTURES:
+        check_matplotlib(option)
+
+
+def check_folder(folder: Path, option: str) -> None:
+    """Raise unless a file can really be made in the folder, which is more than its permissions say."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return
+    except OSError as error:
+        raise ModelError(f"{option}: the folder {folder} cannot be written ({error.strerror or error}).") from error
+
+
+def make_folder(folder: Path, option: str) -> None:
+    """Make a folder for results, unless it exists, and make sure that it can be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelError(f"{option} {folder}: the folder cannot be made ({error.strerror or error}).") from error
+    check_folder(folder, option)
+
+
+def check_matplotlib(option: str) -> None:
+    """Raise unless pictures can be drawn."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ModelError(f"{option}: pictures need matplotlib; install the extra: pip install 'leastaction[plot]'.")

@@ -1,0 +1,206 @@
+"""``leastaction run``: simulate a mechanism, print the report, write the run and its picture."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from leastaction.cli.inputs import mechanism_options, read_mechanism, read_settings
+from leastaction.cli.output import PICTURES, check_output, console, one_line, say_when_compiling, tell, tell_notes
+from leastaction.errors import ConvergenceError, ModelError
+
+if TYPE_CHECKING:
+    from leastaction.methods.base import Method
+    from leastaction.model.model import Model, State
+    from leastaction.trajectory import Trajectory
+
+# A gap of the loops at the start, in metres, radians or their rates, that is worth a warning.
+_OPEN_LOOP = 1e-6
+
+# Rows of a run that need more memory than this are refused before they fill it.
+_LARGEST_RUN = 4e9
+
+
+def _file_option(name: str, text: str) -> Any:
+    """An option that names an output file."""
+    return click.option(name, metavar="FILE", type=click.Path(path_type=Path), help=text)
+
+
+@click.command()
+@mechanism_options
+@click.option("--method", default="rk4", show_default=True, help="euler, rk1, rk2, rk4, adaptive or adaptive:1e-10.")
+@click.option("--dt", default=0.001, show_default=True, type=float, help="Step in seconds.")
+@click.option("--duration", default=5.0, show_default=True, type=float, help="Seconds, a whole number of steps.")
+@click.option(
+    "--set",
+    "positions",
+    metavar="JOINT=VALUE",
+    multiple=True,
+    help="First position of a joint, in radians or metres; numbers separated by commas where it has several "
+    "coordinates (a quaternion is w,x,y,z). May be repeated; the other joints start neutral.",
+)
+@click.option(
+    "--set-velocity",
+    "velocities",
+    metavar="JOINT=VALUE",
+    multiple=True,
+    help="First velocity of a joint, in the same way; the other joints start at rest.",
+)
+@click.option("--project", is_flag=True, help="Move the first state to the nearest one that closes the loops.")
+@click.option("--save-every", default=1, show_default=True, type=int, help="Keep every so many steps.")
+@_file_option("--out", "Write the run to this .npz file.")
+@_file_option("--plot", "Draw the run to this .png, .pdf or .svg file.")
+@click.option("--progress/--no-progress", default=None, help="Show a bar; by default if the error stream is a terminal.")
+def run(
+    source: str,
+    floating: bool,
+    package_dirs: tuple[str, ...],
+    allow: tuple[str, ...],
+    without: tuple[str, ...],
+    gravity: str | None,
+    method: str,
+    dt: float,
+    duration: float,
+    positions: tuple[str, ...],
+    velocities: tuple[str, ...],
+    project: bool,
+    save_every: int,
+    out: Path | None,
+    plot: Path | None,
+    progress: bool | None,
+) -> None:
+    """Simulate a mechanism from a file (.urdf, .xml, .json) or a built-in one, such as pendulum or chain:10."""
+    from leastaction.methods.registry import check_supported, method_by_name
+
+    # everything that can be wrong is looked at before the run: mechanism, state, method, outputs
+    mechanism = read_mechanism(
+        source, floating=floating, package_dirs=package_dirs, allow=allow, without=without, gravity=gravity
+    )
+    model = mechanism.build()
+    state = model.state(read_settings(positions, "--set"), read_settings(velocities, "--set-velocity"))
+    chosen = method_by_name(method)
+    check_supported(chosen, model)
+    _check_length(model, dt, duration, save_every)
+    check_output(out, (".npz",), "--out")
+    check_output(plot, PICTURES, "--plot")
+    tell_notes(mechanism.notes, where=source)
+
+    # the run; a failure leaves what was reached
+    with say_when_compiling():
+        state = _first_state(model, state, project)
+        shown = sys.stderr.isatty() if progress is None else progress
+        done, failure = _simulate(model, state, chosen, dt, duration, save_every, shown)
+        _print_run(done)
+        written = _write(done, out, plot)
+    if failure is not None:
+        kept = f"; the run up to there is in {' and '.join(written)}" if written else "; no file was asked for"
+        raise ConvergenceError(f"{failure}{kept}.", report=done.report, state=done.final, run=done)
+
+
+def _check_length(model: Model, dt: float, duration: float, save_every: int) -> None:
+    """Raise for a run that is not made of steps, or whose rows do not fit into memory."""
+    from leastaction.model.checks import check_number
+    from leastaction.simulate import count_steps
+
+    dt = check_number(dt, "--dt", positive=True)
+    duration = check_number(duration, "--duration", nonnegative=True)
+    if save_every < 1:
+        raise ModelError(f"--save-every: must be a whole number from 1 on, got {save_every}.")
+    if not math.isfinite(duration / dt):
+        raise ModelError(f"--duration {duration:g} s has too many steps of {dt:g} s.")
+    rows = count_steps(duration, dt) // save_every + 1
+    size = rows * (model.nq + model.nv) * 8
+    if size > _LARGEST_RUN:
+        raise ModelError(f"{rows} rows would need {size / 1e9:.3g} GB of memory; give a larger --save-every.")
+
+
+def _first_state(model: Model, state: State, project: bool) -> State:
+    """The first state, projected if asked for; open loops are warned about otherwise."""
+    from leastaction import observe
+
+    if project:
+        return observe.project(model, state)
+    gap = float(observe.constraint_error(model, state.q[None])[0])
+    _, rates = observe.loop_gaps(model, state.q[None], state.v[None])
+    rate = float(abs(rates).max(initial=0.0))
+    if gap > _OPEN_LOOP:
+        tell(f"warning: the loops are open by {gap:.3g} m or rad at the start; --project closes them.")
+    elif rate > _OPEN_LOOP:
+        tell(f"warning: the loops open at {rate:.3g} m/s or rad/s at the start; --project makes them consistent.")
+    return state
+
+
+def _simulate(
+    model: Model, state: State, method: Method, dt: float, duration: float, every: int, progress: bool
+) -> tuple[Trajectory, ConvergenceError | None]:
+    """The run, and why it stopped early."""
+    import numpy as np
+
+    from leastaction.methods.base import Clock, Control
+    from leastaction.simulate import simulate
+
+    # no steps at all: what has to be compiled is compiled here, and does not count as time of the run
+    method.rollout(model, method.start(model, state), Clock(0.0, dt), 0, 0, 1, Control(np.zeros((0, model.nv))))
+    try:
+        done = simulate(
+            model, state, dt=dt, duration=duration, method=method, save_every=every, progress=progress
+        )
+    except ConvergenceError as error:
+        if error.run is None:
+            raise
+        return error.run, error
+    return done, None
+
+
+def _print_run(done: Trajectory) -> None:
+    """The report, and what energy and loops did."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    rows = [("mechanism", done.model.name), *done.report.rows(), ("energy", energy_words(done))]
+    if done.model.features & {"loops", "equality constraints"}:
+        rows.append(("loops", f"largest gap {done.constraint_error.max():.3g} m or rad"))
+    for label, value in rows:
+        table.add_row(f"[dim]{escape(one_line(label))}[/dim]", escape(one_line(value)))
+    console().print(table)
+
+
+def energy_words(done: Trajectory) -> str:
+    """What the total energy did, and whether it could have stayed the same."""
+    total = done.energy.total
+    change = float(abs(total - total[0]).max())
+    largest = float(abs(done.energy.kinetic).max())
+    words = f"started at {total[0]:.6g} J, largest change {change:.3g} J"
+    if largest > 0:
+        words += f" ({change / largest:.2g} of the largest kinetic energy)"
+    return words + (f"; {_DISSIPATIVE}" if dissipates(done.model) else "")
+
+
+_DISSIPATIVE = "dampers or forces of this mechanism take or give energy"
+
+
+def dissipates(model: Model) -> bool:
+    """Whether something in the mechanism takes or gives energy."""
+    m = model.mechanism
+    dampers = any(joint.damping_values.any() or joint.damping_laws for joint in m.joints.values())
+    laws = any(law.energy is None for joint in m.joints.values() for law in joint.stiffness_laws.values())
+    return dampers or laws or not all(force.conservative for force in m.forces)
+
+
+def _write(done: Trajectory, out: Path | None, plot: Path | None) -> list[str]:
+    """Write what was asked for; returns the names of the files."""
+    written: list[str] = []
+    if out is not None:
+        done.save(out)
+        written.append(str(out))
+    if plot is not None:
+        done.plot(plot)
+        written.append(str(plot))
+    for path in written:
+        click.echo(f"wrote {one_line(path)}")
+    return written

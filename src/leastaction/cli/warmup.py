@@ -1,0 +1,19 @@
+"""``leastaction warmup``: compile every kernel ahead of the first run."""
+
+from __future__ import annotations
+
+import click
+
+from leastaction.cli.output import console
+
+
+@click.command()
+@click.option("--list", "listed", is_flag=True, help="Only show which entry points are compiled, and where.")
+def warmup(listed: bool) -> None:
+    """Compile every kernel ahead of the first run, for mechanisms with and without loops and forces."""
+    from leastaction import warmup as work
+
+    if listed:
+        work.show_cache(console())
+    else:
+        work.warm_up(console())
