@@ -27,7 +27,7 @@ html_title = f"leastaction {release}"
 
 def escape_bars(app, what, name, obj, options, lines):
     """Keep ``|w|`` in a docstring a magnitude: reStructuredText would read it as a substitution."""
-    lines[:] = [line if "``" in line else re.sub(r"\|(\w+)\|", r"\\|\1\\|", line) for line in lines]
+    lines[:] = [re.sub(r"(``.*?``)|\|(\w+)\|", lambda m: m[1] or rf"\|{m[2]}\|", line) for line in lines]
 
 
 def setup(app):

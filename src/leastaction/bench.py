@@ -285,7 +285,7 @@ def run_bench(names: Sequence[str] = (), json_path: Path | None = None) -> list[
             try:
                 rows += GROUPS[name]()
             except ImportError as error:
-                raise ModelError(f"bench {name}: {error}; install the extra 'peers' (pip install leastaction[peers]).") from error
+                raise ModelError(f"bench {name}: {error}; pip install 'leastaction[peers]' brings it.") from error
     table = Table(title="minima over repeats, one thread; ratio is ours / theirs")
     for column in ("what", "ours", "theirs", "ratio", "bound", "holds"):
         table.add_column(column, justify="left" if column == "what" else "right")

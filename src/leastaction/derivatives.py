@@ -61,21 +61,23 @@ def inverse_dynamics_derivatives(
 def forward_dynamics_derivatives(
     model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.0
 ) -> ForwardDerivatives:
-    """Derivatives of ``forward_dynamics`` by q (displacements), v and tau, at one state of a mechanism without loops."""
+    """Derivatives of ``forward_dynamics`` by q (displacements), v and tau, at one state of a tree."""
     if model.constraint_size:
         raise UnsupportedError(
-            f"'{model.name}' has closed loops ({', '.join(model.loop_names)}); forward_dynamics_derivatives is for trees."
+            f"'{model.name}' has closed loops ({', '.join(model.loop_names)}); "
+            "forward_dynamics_derivatives is for trees."
         )
     a = dynamics.forward_dynamics(model, model.check_q(q), model.check_v(v), model.check_v(tau, "tau"), t=t)
     inverse = inverse_dynamics_derivatives(model, q, v, a, t=t)
     # M a + ... = tau, so da = M^-1 (dtau - d(inverse dynamics))
-    Minv = np.linalg.inv(inverse.da)
+    Minv = np.asarray(np.linalg.inv(inverse.da), dtype=float)
     return ForwardDerivatives(-Minv @ inverse.dq, -Minv @ inverse.dv, Minv)
 
 
 def _to_user(
-    model: Model, q: FloatArray, v: FloatArray, a: FloatArray, dx: FloatArray, du: FloatArray, H: FloatArray, f: FloatArray
-) -> InverseDerivatives:
+    model: Model, q: FloatArray, v: FloatArray, a: FloatArray,
+    dx: FloatArray, du: FloatArray, H: FloatArray, f: FloatArray,
+) -> InverseDerivatives:  # fmt: skip
     """From the rows' coordinates to the user's: tau = T^T f(x, u = T v, udot = T a + Tdot v)."""
     coordinates = model.system.coordinates
     n = model.nv

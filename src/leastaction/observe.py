@@ -179,4 +179,3 @@ def _loop_wrenches(model: Model, q: FloatArray, lam: FloatArray) -> Any:
     if len(starts):
         entries.loop_wrenches(model.system, q, lam, starts, stops, out)
     return out
-

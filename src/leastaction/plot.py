@@ -33,6 +33,7 @@ _STYLE = {
     "axes.titlelocation": "left",
     "axes.labelsize": 9.0,
     "axes.linewidth": 0.7,
+    "axes.formatter.use_mathtext": True,
     "axes.grid": True,
     "axes.axisbelow": True,
     "axes.spines.top": False,
@@ -47,7 +48,8 @@ _STYLE = {
     "agg.path.chunksize": 20000,
 }
 
-_COLUMN_WIDTH, _ROW_HEIGHT, _DPI = 5.6, 2.35, 150
+# inches, dots per inch, and how many letters the line of a title holds
+_COLUMN_WIDTH, _ROW_HEIGHT, _DPI, _TITLE_LETTERS = 5.6, 2.35, 150, 76
 
 
 class Curve(NamedTuple):
@@ -170,10 +172,10 @@ def _energy_panels(run: Trajectory) -> list[Panel]:
 def _joint_panels(run: Trajectory) -> list[Panel]:
     """Positions and velocities, one panel for each unit."""
     groups: dict[tuple[str, str], list[Curve]] = {
-        ("Joint angles", "angle  (rad)"): [],
-        ("Joint angular velocities", "angular velocity  (rad/s)"): [],
-        ("Joint displacements", "displacement  (m)"): [],
-        ("Joint linear velocities", "velocity  (m/s)"): [],
+        ("Angles", "angle  (rad)"): [],
+        ("Angular velocities", "angular velocity  (rad/s)"): [],
+        ("Displacements", "displacement  (m)"): [],
+        ("Linear velocities", "velocity  (m/s)"): [],
     }
     angles, rates, displacements, speeds = groups.values()
     for view in run.model.joints.values():
@@ -250,14 +252,26 @@ def _draw_panel(axes: Any, panel: Panel, times: list[FloatArray]) -> None:
         axes.plot(t, y, label=_plain(curve.label), marker="." if len(t) == 1 else None, **style)
     axes.set_title(panel.title)
     axes.set_ylabel(panel.ylabel)
-    axes.margins(x=0.0)
+    first, last = min(t[0] for t in times), max(t[-1] for t in times)
+    if last > first:
+        axes.set_xlim(first, last)
     if panel.log:
         _log_axis(axes, panel)
     if many:
         note = f"{len(panel.curves)} curves, in build order from dark to light"
         axes.set_title(note, loc="right", fontsize=7.5, color="#555555")
-    elif len(panel.curves) > 1:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), borderaxespad=0.0, handlelength=1.8)
+    elif any(curve.label for curve in panel.curves):
+        _legend(axes, panel)
+
+
+def _legend(axes: Any, panel: Panel) -> None:
+    """The legend in the line of the title where it fits, else on the right."""
+    letters = len(panel.title) + sum(len(curve.label) + 6 for curve in panel.curves)
+    if letters <= _TITLE_LETTERS:
+        place = {"loc": "lower right", "bbox_to_anchor": (1.0, 0.99), "ncols": len(panel.curves), "columnspacing": 1.0}
+    else:
+        place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.02)}
+    axes.legend(borderaxespad=0.0, handlelength=1.6, handletextpad=0.5, **place)
 
 
 def _log_axis(axes: Any, panel: Panel) -> None:

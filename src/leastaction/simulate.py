@@ -123,7 +123,7 @@ def count_steps(duration: Any, dt: float) -> int:
     """Number of steps in a duration, which must be a whole number of them to 1e-9."""
     duration = check_number(duration, "duration", nonnegative=True)
     ratio = duration / dt
-    steps = round(ratio)
+    steps: int = round(ratio)
     if abs(ratio - steps) > 1e-9 * max(1.0, ratio):
         near = max(1, steps) * dt
         raise ModelError(f"duration {duration:g} s is not a whole number of steps of {dt:g} s; {near:g} s would be.")
@@ -205,7 +205,8 @@ def _advance(
     if failure is not None:
         done.report.failure = f"{failure} (t = {run.clock.at(k):g} s)"
         if on_failure == "raise":
-            raise ConvergenceError(f"{method.label}: {done.report.failure}", report=done.report, state=done.final, run=done)
+            message = f"{method.label}: {done.report.failure}"
+            raise ConvergenceError(message, report=done.report, state=done.final, run=done)
     return done
 
 

@@ -56,7 +56,7 @@ class Trajectory:
     @cached_property
     def t(self) -> FloatArray:
         """Times (rows,) in seconds."""
-        return self.clock.t0 + self.step_numbers * self.clock.dt
+        return np.asarray(self.clock.t0 + self.step_numbers * self.clock.dt, dtype=float)
 
     @property
     def step_numbers(self) -> Any:
@@ -112,8 +112,8 @@ class Trajectory:
         if self.control is None:
             return np.zeros_like(self.v)
         if callable(self.control):
-            rows = [self.control(float(t), State(float(t), q, v)) for t, q, v in zip(self.t, self.q, self.v, strict=True)]
-            return np.array([self.model.check_v(row, "control") for row in rows])
+            states = [State(float(t), q, v) for t, q, v in zip(self.t, self.q, self.v, strict=True)]
+            return np.array([self.model.check_v(self.control(state.t, state), "control") for state in states])
         if not isinstance(self.control, np.ndarray | list | tuple):
             raise ModelError("the control of this run is compiled; its forces at the saved rows are not kept.")
         # rows of the array belong to the last steps of the run; the last state has no step of its own
@@ -192,7 +192,8 @@ class Trajectory:
             raise ModelError(f"{path}: this is not the file of a run of this version.")
         if model is None:
             if meta["mechanism"] is None:
-                raise ModelError(f"{path}: the mechanism is not in the file ({meta['mechanism_missing']}); give model=.")
+                why = meta.get("mechanism_missing")
+                raise ModelError(f"{path}: the mechanism is not in the file ({why}); give model=.")
             model = mechanism_from_dict(meta["mechanism"]).build()
         return _from_file(path, model, meta, arrays)
 
@@ -214,5 +215,3 @@ def _from_file(path: Path, model: Model, meta: dict[str, Any], arrays: dict[str,
         raise ModelError(f"{path}: the description of the run is damaged ({error}).") from error
     memory = {name.removeprefix("memory."): array for name, array in arrays.items() if name.startswith("memory.")}
     return Trajectory(model, method, clock, every, steps, q, v, memory, report, arrays.get("control"))
-
-

@@ -1,14 +1,33 @@
-"""Every Python block of the README and of the documentation runs, page by page, in an empty folder."""
+"""Every Python block and every command of the README and of the documentation runs, page by page, in a new folder."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^leastaction (.*)$", re.MULTILINE)
+ROBOT = """
+<robot name="robot">
+  <link name="base"/>
+  <link name="arm">
+    <inertial>
+      <origin xyz="0 0 -0.5"/>
+      <mass value="1"/>
+      <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.01"/>
+    </inertial>
+  </link>
+  <joint name="shoulder" type="continuous">
+    <parent link="base"/>
+    <child link="arm"/>
+    <axis xyz="0 1 0"/>
+  </joint>
+</robot>
+"""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -16,6 +35,11 @@ def python_blocks(page: Path) -> list[tuple[int, str]]:
     """Line number of the first line of code, and the code, of each Python block of a page."""
     text = page.read_text(encoding="utf-8")
     return [(text.count("\n", 0, match.start(1)) + 1, match.group(1)) for match in BLOCK.finditer(text)]
+
+
+def commands(page: Path) -> list[str]:
+    """What follows ``leastaction`` on the lines of a page that start with it."""
+    return COMMAND.findall(page.read_text(encoding="utf-8"))
 
 
 def name_of(page: Path) -> str:
@@ -33,9 +57,20 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
         exec(compile("\n" * (line - 1) + code, name_of(page), "exec"), namespace)
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=name_of)
+def test_commands_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from leastaction.cli import run_app
+
+    monkeypatch.chdir(tmp_path)
+    Path("robot.urdf").write_text(ROBOT)
+    for command in commands(page):
+        assert run_app(shlex.split(command)) == 0, command
+
+
 def test_blocks_are_found() -> None:
     # an unnoticed change of the fences would leave the test above with nothing to run
     assert python_blocks(ROOT / "README.md")
+    assert len(commands(ROOT / "README.md")) == 3
     for page in PAGES:
         assert len(python_blocks(page)) == page.read_text(encoding="utf-8").count("```python")
 

@@ -281,7 +281,7 @@ def test_mesh_files_have_a_size_limit(tmp_path, monkeypatch):
     file = tmp_path / "cube.stl"
     CUBE.export(file)
     monkeypatch.setattr(mesh_geometry, "MAX_BYTES", 100)
-    with pytest.raises(ModelError, match="too large .*at most 100"):
+    with pytest.raises(ModelError, match=r"too large .*at most 100"):
         Mesh(file)
 
 

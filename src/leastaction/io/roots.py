@@ -13,8 +13,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from leastaction.errors import ModelError
-from leastaction.model.files import check_path, check_regular_file
 from leastaction.io.xml import Element
+from leastaction.model.files import check_path, check_regular_file
 
 _PACKAGE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.model.files import write_file
 from leastaction.io.mjcf_names import unused
 from leastaction.io.urdf_joints import UNBOUNDED
 from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.elements import Body, Joint
+from leastaction.model.files import write_file
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.pose import inverse_pose
 from leastaction.model.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere

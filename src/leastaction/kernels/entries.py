@@ -107,7 +107,8 @@ def energies(system, q, v, out):
     """Kinetic energy, gravity and spring potential (rows, 3)."""
     c, tree = system.coordinates, system.tree
     w = make_work(system, q[0])
-    x, u, g = np.empty(q.shape[1]), np.empty(v.shape[1]), (system.tree.gravity[0], system.tree.gravity[1], system.tree.gravity[2])
+    x, u = np.empty(q.shape[1]), np.empty(v.shape[1])
+    g = (tree.gravity[0], tree.gravity[1], tree.gravity[2])
     for r in range(q.shape[0]):
         positions_in(c, q[r], x)
         rates_in(c, x, v[r], u)
@@ -229,7 +230,7 @@ def centroidal_maps(system, q, out):
 def derivatives(system, t, q, v, a, passive, dq, du, H, f, P, S, T):
     """Derivatives of inverse dynamics at one state, in the rows' coordinates.
 
-    d f / d x and d f / d u (nu, nu), mass matrix H, forces f (nu,), and the tables P, S, T (``kernels/derivatives.py``).
+    d f / d x and d f / d u (nu, nu), mass matrix H, forces f (nu,), and the tables P, S, T of ``derivatives.py``.
     With ``passive`` the body forces count as fixed to their bodies; what they vary is added by the caller.
     """
     c, tree = system.coordinates, system.tree

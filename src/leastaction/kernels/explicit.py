@@ -52,10 +52,10 @@ def local_rates(tree, xi, u, out):
 @kernel
 def all_finite(a):
     """Whether every entry is finite."""
+    good = True
     for k in range(a.size):
-        if not math.isfinite(a[k]):
-            return False
-    return True
+        good = good and math.isfinite(a[k])
+    return good
 
 
 @kernel
@@ -106,7 +106,7 @@ def rollout(system, butcher, t0, k0, dt, x, u, steps, every, controls, address, 
     or 0; both are sampled at the start of a step and held. Returns (steps done, status); after a failure x, u are
     the last good state.
     """
-    tree, nu = system.tree, u.size
+    nu = u.size
     w = make_work(system, x)
     s = max(butcher.shape[0] - 1, 1)
     ks = np.empty((s, 2, nu))

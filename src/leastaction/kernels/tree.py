@@ -15,13 +15,25 @@ Algorithm: Featherstone 2008, Rigid Body Dynamics Algorithms, Table 5.1, in the 
 from __future__ import annotations
 
 from leastaction.kernels._jit import kernel, sweep
-from leastaction.kernels._lanes import ld, ld1, ld3, ld6, ld9, number, st, st1, st3, st6, st9
-from leastaction.kernels.layout import BALL, COM, INERTIA, IU, IX, KIND, MASS, PARENT, PITCH, POS, PRISMATIC, REVOLUTE, ROT
+from leastaction.kernels._lanes import ld, ld1, ld3, ld6, ld9, number, st1, st3, st6, st9
+from leastaction.kernels.layout import (
+    BALL,
+    COM,
+    INERTIA,
+    IU,
+    IX,
+    KIND,
+    MASS,
+    PARENT,
+    PITCH,
+    POS,
+    PRISMATIC,
+    REVOLUTE,
+)
 from leastaction.spatial._source.scalar import sincos
 from leastaction.spatial._source.vector import (
     ad,
     ad_dual,
-    add3,
     add6,
     axpy3,
     axpy6,

@@ -75,9 +75,7 @@ class Adaptive(Method):
                 saved += 1
         return Chunk(steps, None, q, v, {"evaluations": evaluations})
 
-    def _interval(
-        self, model: Model, memory: Memory, clock: Clock, k: int, control: Control
-    ) -> tuple[str | None, int]:
+    def _interval(self, model: Model, memory: Memory, clock: Clock, k: int, control: Control) -> tuple[str | None, int]:
         """Advance the memory by one interval; returns a failure in words, and the number of evaluations."""
         from scipy.integrate import DOP853
 

@@ -62,7 +62,9 @@ class Chunk:
 
 
 class Method(ABC):
-    """An integrator. A new one owes:
+    """An integrator.
+
+    A new one owes:
 
     1. ``name``: its name in the registry and on the command line.
     2. ``order``: the slope of its error in q and v against dt; tests measure it.

@@ -26,7 +26,7 @@ _WITHOUT = {
     "joint friction": 'mechanism.without("friction") drops it (--without friction)',
     "contact": 'mechanism.without("contacts") drops it (--without contacts)',
     "enforced limits": "mechanism.enforce_limits(False) makes the limits data again (--without limits)",
-    "loop joint forces": 'mechanism.without("damping", "stiffness", "armature") drops them, or put them on another joint',
+    "loop joint forces": 'mechanism.without("damping", "stiffness", "armature") drops them; or use another joint',
     "equality constraints": 'mechanism.without("constraints") drops them',
     "velocity constraints": 'mechanism.without("constraints") drops them',
     "inequality constraints": 'mechanism.without("constraints") drops them',

@@ -205,9 +205,7 @@ def _tables(
     return tree, coordinates
 
 
-def _coordinates(
-    rows: _Rows, table: kl.Ints, views: dict[str, JointView], first: dict[str, int]
-) -> kl.Coordinates:
+def _coordinates(rows: _Rows, table: kl.Ints, views: dict[str, JointView], first: dict[str, int]) -> kl.Coordinates:
     """Gather maps from the user's order to row order; free joints also swap (angular; linear)."""
     nq, nv = sum(view.nq for view in views.values()), sum(view.nv for view in views.values())
     q, v = np.zeros(nq, dtype=np.int64), np.zeros(nv, dtype=np.int64)

@@ -51,12 +51,12 @@ class JointView:
     @property
     def nq(self) -> int:
         """Number of coordinates."""
-        return self.q.stop - self.q.start
+        return int(self.q.stop - self.q.start)
 
     @property
     def nv(self) -> int:
         """Number of velocities."""
-        return self.v.stop - self.v.start
+        return int(self.v.stop - self.v.start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +221,7 @@ class Model:
         if joint is None:
             return f"there is no joint '{name}'{_near(name, self.joints)}."
         why = "closes a loop" if name in self.loop_names else "is fixed" if joint.locked is None else "is locked"
-        return f"joint '{name}' {why}, so it has no coordinates; the moving joints are {quoted(list(self.joints)[:20])}."
+        return f"joint '{name}' {why}, so it has no coordinates; those that move are {quoted(list(self.joints)[:20])}."
 
 
 _CONSTRAINTS = ("equality", "velocity", "inequality")
@@ -251,7 +251,8 @@ def _vector(value: Any, n: int, what: str, joints: Mapping[str, JointView]) -> F
     except (TypeError, ValueError) as error:
         raise ModelError(f"state: {what} must be {n} numbers or a dict by joint name, got {value!r}.") from error
     if array.shape != (n,):
-        raise ModelError(f"state: {what} has shape {array.shape}, expected ({n},) for the joints {quoted(list(joints)[:20])}.")
+        names = quoted(list(joints)[:20])
+        raise ModelError(f"state: {what} has shape {array.shape}, expected ({n},) for the joints {names}.")
     if not np.isfinite(array).all():
         where = int(np.flatnonzero(~np.isfinite(array))[0])
         raise ModelError(f"state: {what}[{where}] is {array[where]}; every number must be finite.")

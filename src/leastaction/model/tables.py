@@ -195,4 +195,3 @@ def loop_table(
         start += count
     table = kl.Loops(_ints(rows, 6), _floats(frames, 24), _floats(selects, 18), _floats(couplings, 7))
     return table, slices
-

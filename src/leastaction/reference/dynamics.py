@@ -16,12 +16,13 @@ from leastaction.model.elements import Body
 from leastaction.model.joints import layout
 from leastaction.model.model import Model
 from leastaction.reference.kinematics import Motion, joint_frame, motions
-from leastaction.spatial import quaternion, se3, so3
+from leastaction.reference.matrices import Ad, ad, hat, inverse
+from leastaction.spatial import quaternion, so3
 
 
 def spatial_inertia(body: Body) -> FloatArray:
     """Inertia (6, 6) about the link origin, link axes: kinetic energy is V^T M V / 2."""
-    c = np.asarray(so3.hat(body.com))
+    c = hat(body.com)
     m = body.mass
     return np.block([[body.inertia - m * c @ c, m * c], [-m * c, m * np.eye(3)]])
 
@@ -64,7 +65,7 @@ def needed_wrenches(
         motion, M = moving[body.name], spatial_inertia(body)
         V, Vdot = motion.J @ v, motion.J @ a + motion.Jdot @ v
         weight = body.mass * motion.E[:3, :3].T @ model.mechanism.gravity
-        out[body.name] = M @ Vdot - se3.ad(V).T @ M @ V - np.concatenate([np.cross(body.com, weight), weight])
+        out[body.name] = M @ Vdot - ad(V).T @ M @ V - np.concatenate([np.cross(body.com, weight), weight])
     # less what forces of the mechanism give
     for force in model.mechanism.forces if passive else ():
         E = np.array([moving[name].E for name in force.bodies])
@@ -150,17 +151,21 @@ def spring_energy(model: Model, q: FloatArray) -> float:
     return out
 
 
-def momentum(model: Model, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Linear momentum (3,), and angular momentum (3,) about the world's origin, world axes."""
-    moving = motions(model, q, v)
-    linear, angular = np.zeros(3), np.zeros(3)
+def momentum_map(model: Model, q: FloatArray) -> FloatArray:
+    """(6, nv) from v to (angular momentum about the world's origin; linear momentum), world axes."""
+    moving = motions(model, q, np.zeros(model.nv))
+    out = np.zeros((6, model.nv))
     for body in model.mechanism.bodies.values():
         motion = moving[body.name]
-        h = spatial_inertia(body) @ motion.J @ v
-        R, p = motion.E[:3, :3], motion.E[:3, 3]
-        linear += R @ h[3:]
-        angular += R @ h[:3] + np.cross(p, R @ h[3:])
-    return linear, angular
+        # momentum in link axes, as a wrench moved to the world's origin
+        out += Ad(inverse(motion.E)).T @ spatial_inertia(body) @ motion.J
+    return out
+
+
+def momentum(model: Model, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Linear momentum (3,), and angular momentum (3,) about the world's origin, world axes."""
+    h = momentum_map(model, q) @ v
+    return h[3:], h[:3]
 
 
 def center_of_mass(model: Model, q: FloatArray) -> FloatArray:
@@ -172,12 +177,9 @@ def center_of_mass(model: Model, q: FloatArray) -> FloatArray:
 
 
 def centroidal_map(model: Model, q: FloatArray) -> FloatArray:
-    """(6, nv) from v to (angular momentum about the centre of mass; linear momentum), one unit velocity at a time."""
-    c = center_of_mass(model, q)
-    out = np.zeros((6, model.nv))
-    for k in range(model.nv):
-        linear, angular = momentum(model, q, np.eye(model.nv)[k])
-        out[:, k] = np.concatenate([angular - np.cross(c, linear), linear])
+    """(6, nv) from v to (angular momentum about the centre of mass; linear momentum), world axes."""
+    out = momentum_map(model, q)
+    out[:3] -= hat(center_of_mass(model, q)) @ out[3:]
     return out
 
 
@@ -199,7 +201,7 @@ def joint_reactions(
         out[name] = np.zeros(6)
         for body in _behind(model, model.mechanism.joints[name].child):
             # a wrench moves by the transpose of the twist's map
-            out[name] += se3.Ad(se3.inverse(moving[body].E) @ at).T @ needed[body]
+            out[name] += Ad(inverse(moving[body].E) @ at).T @ needed[body]
     return out
 
 

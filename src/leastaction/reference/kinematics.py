@@ -15,7 +15,7 @@ from leastaction.model.elements import Joint
 from leastaction.model.joints import Ball, factors
 from leastaction.model.model import Model
 from leastaction.model.motion import factor_motion, joint_motion
-from leastaction.spatial import se3
+from leastaction.reference.matrices import Ad, ad, inverse
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Motion:
 
     def behind(self, X: FloatArray) -> Motion:
         """The frame at the constant pose X (4, 4) in this one."""
-        A = se3.Ad(se3.inverse(X))
+        A = Ad(inverse(X))
         return Motion(self.E @ X, A @ self.J, A @ self.Jdot)
 
     def moving(self, X: FloatArray, S: FloatArray, rate: FloatArray, columns: list[int]) -> Motion:
@@ -40,10 +40,10 @@ class Motion:
             rate: (k,) present velocities.
             columns: their places in v.
         """
-        A = se3.Ad(se3.inverse(X))
+        A = Ad(inverse(X))
         # V = A V_parent + S rate, and dA/dt = -ad(S rate) A
         J = A @ self.J
-        Jdot = A @ self.Jdot - se3.ad(S @ rate) @ J
+        Jdot = A @ self.Jdot - ad(S @ rate) @ J
         J[:, columns] += S
         return Motion(self.E @ X, J, Jdot)
 
@@ -71,7 +71,7 @@ def joint_frame(model: Model, name: str, moving: dict[str, Motion]) -> Motion:
 def _through(model: Model, joint: Joint, parent: Motion, q: FloatArray, v: FloatArray) -> Motion:
     """Motion of a joint's child link from that of its parent link."""
     here = parent.behind(joint.parent_frame)
-    to_link = se3.inverse(joint.child_frame)
+    to_link = inverse(joint.child_frame)
     # joints without coordinates are constant poses
     if joint.name not in model.joints:
         held = joint.neutral if joint.locked is None else joint.locked

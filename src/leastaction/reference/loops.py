@@ -16,7 +16,8 @@ from leastaction.model.model import Model
 from leastaction.model.motion import joint_motion
 from leastaction.reference.dynamics import inverse_dynamics, mass_matrix
 from leastaction.reference.kinematics import Motion, motions
-from leastaction.spatial import quaternion, se3, so3
+from leastaction.reference.matrices import Ad, hat, inverse
+from leastaction.spatial import quaternion
 
 
 def gaps(model: Model, q: FloatArray) -> FloatArray:
@@ -58,14 +59,14 @@ def body_loads(model: Model, q: FloatArray, lam: FloatArray) -> dict[str, FloatA
     out: dict[str, FloatArray] = {}
     for name in model.loop_names:
         a, b = _ends(model, name, motions(model, q, np.zeros(model.nv)))
-        X = se3.inverse(a.E) @ b.E
+        X = inverse(a.E) @ b.E
         # the gap's rate is N . W, so the multipliers push with N^T lambda on B, and back on A
         _, N = _rows(model, name, X)
         push = N.T @ lam[model.loop_rows[name]]
         joint = model.mechanism.joints[name]
         for body, wrench in ((joint.child, push), (joint.parent, -push)):
             link = motions(model, q, np.zeros(model.nv))[body]
-            out[body] = out.get(body, np.zeros(6)) + se3.Ad(se3.inverse(b.E) @ link.E).T @ wrench
+            out[body] = out.get(body, np.zeros(6)) + Ad(inverse(b.E) @ link.E).T @ wrench
     return out
 
 
@@ -75,9 +76,9 @@ def _loops(model: Model, q: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
     out = []
     for name in model.loop_names:
         a, b = _ends(model, name, moving)
-        X = se3.inverse(a.E) @ b.E
+        X = inverse(a.E) @ b.E
         # relative twist in the axes of B
-        W = b.J - se3.Ad(se3.inverse(X)) @ a.J
+        W = b.J - Ad(inverse(X)) @ a.J
         gap, N = _rows(model, name, X)
         out.append((gap, N @ W))
     return out
@@ -101,7 +102,7 @@ def _rows(model: Model, name: str, X: FloatArray) -> tuple[FloatArray, FloatArra
     else:
         T, Q, coupling = loop_rows(joint)
     zero = np.zeros((3, 3))
-    s_rate = np.hstack([0.5 * (c * np.eye(3) + so3.hat(s)), zero])
+    s_rate = np.hstack([0.5 * (c * np.eye(3) + hat(s)), zero])
     c_rate = np.concatenate([-0.5 * s, np.zeros(3)])
     p_rate = np.hstack([zero, R])
     gap, N = [T @ p, 2.0 * Q @ s], [T @ p_rate, 2.0 * Q @ s_rate]
@@ -109,7 +110,7 @@ def _rows(model: Model, name: str, X: FloatArray) -> tuple[FloatArray, FloatArra
         # axis on A, axis2 on B keep their angle
         u, w = coupling[1], coupling[2]
         gap.append(np.array([u @ R @ w - u @ w]))
-        N.append(np.concatenate([-(u @ R @ so3.hat(w)), np.zeros(3)])[None])
+        N.append(np.concatenate([-(u @ R @ hat(w)), np.zeros(3)])[None])
     elif coupling is not None:
         # displacement = pitch * angle, up to full turns
         e, pitch = coupling[1], coupling[2]
