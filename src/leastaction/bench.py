@@ -131,7 +131,7 @@ def bench_kernels() -> list[Row]:
         tree, peer = model.system.tree, _pinocchio_chain(model)
         data = peer.createData()
         (x, u), a, tau, H = _start(n), np.random.default_rng(2).normal(size=n), np.zeros(n), np.zeros((n, n))
-        pairs = {
+        pairs: dict[str, tuple[Callable[[], Any], Callable[[], Any], float]] = {
             "RNEA": (
                 lambda: kernels.rnea(tree, x, u, a, tau, repeats),  # noqa: B023
                 lambda: pin.rnea(peer, data, x, u, a),  # noqa: B023

@@ -25,10 +25,11 @@ def run_demo(out_dir: Path, console: Any) -> list[Path]:
     start = observe.project(model, model.state(v={"crank_hinge": CRANK_RATE}))
     console.print(
         f"A four-bar linkage: {len(model.body_names)} moving bars, {len(model.loop_names)} joint that closes the loop, "
-        f"{DURATION:g} s at dt = {DT:g} s."
+        f"{DURATION:g} s at dt = {DT:g} s.",
+        soft_wrap=True,
     )
 
-    # the same motion with two methods, and what each did; no steps at first, so that compiling is not counted
+    # the same motion with two methods, and what each did; one step before, so that compiling is not counted
     runs = []
     for name in ("rk4", "euler"):
         simulate(model, start, dt=DT, duration=DT, method=name)
@@ -44,7 +45,7 @@ def run_demo(out_dir: Path, console: Any) -> list[Path]:
     runs[0].save(result)
     console.print()
     console.print(f"wrote {picture}", markup=False, soft_wrap=True)
-    console.print(f'wrote {result}, to be read by leastaction.Trajectory.load("{result}")', markup=False, soft_wrap=True)
+    console.print(f'wrote {result}; leastaction.Trajectory.load("{result}") reads it', markup=False, soft_wrap=True)
     return [picture, result]
 
 

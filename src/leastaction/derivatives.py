@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from leastaction import dynamics
-from leastaction.errors import UnsupportedError
-from leastaction.model.checks import FloatArray
+from leastaction.errors import ConvergenceError, UnsupportedError
+from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.joints import layout
 from leastaction.model.model import JointView, Model
 from leastaction.spatial import quaternion, se3, so3
@@ -43,11 +43,11 @@ def inverse_dynamics_derivatives(
     """Derivatives of ``inverse_dynamics`` by q (displacements), v and a, at one state."""
     from leastaction.kernels import entries
 
-    q, v, a = model.check_q(q), model.check_v(v), model.check_v(a, "a")
+    q, v, a, t = model.check_q(q), model.check_v(v), model.check_v(a, "a"), check_number(t, "time")
     tree, n = model.system.tree, model.nv
     dx, du, H, f = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), np.zeros(n)
     P, S, T = np.zeros((len(tree.rows), 12)), np.zeros((n, 6)), np.zeros((n, 18))
-    entries.derivatives(model.system, float(t), q, v, a, passive, dx, du, H, f, P, S, T)
+    entries.derivatives(model.system, t, q, v, a, passive, dx, du, H, f, P, S, T)
     model.raise_pending()
     if passive:
         _add_body_forces(model, t, q, v, P, S, T, dx, du)
@@ -55,6 +55,8 @@ def inverse_dynamics_derivatives(
     if passive:
         K, D = passive_derivatives(model, q, v)
         out = InverseDerivatives(out.dq - K, out.dv - D, out.da)
+    if not all(np.isfinite(matrix).all() for matrix in (out.dq, out.dv, out.da)):
+        raise ConvergenceError("derivatives of the dynamics: the numbers are not finite; check state, laws and forces.")
     return out
 
 

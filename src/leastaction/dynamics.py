@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError
-from leastaction.model.checks import FloatArray
+from leastaction.model.checks import FloatArray, check_array, check_number, check_vector
 from leastaction.model.model import Model
 from leastaction.model.tables import flat_pose
 
@@ -46,7 +46,7 @@ def mass_matrix(model: Model, q: Any) -> FloatArray:
     rows, single = _positions(model, q)
     out = np.zeros((len(rows), model.nv, model.nv))
     entries.mass_matrices(model.system, rows, out)
-    return out[0] if single else out
+    return _result(out, single, "mass matrix: the numbers")
 
 
 def inverse_dynamics(model: Model, q: Any, v: Any, a: Any, *, t: float = 0.0, passive: bool = True) -> FloatArray:
@@ -66,9 +66,9 @@ def inverse_dynamics(model: Model, q: Any, v: Any, a: Any, *, t: float = 0.0, pa
     qs, vs, single = _motions(model, q, v)
     accelerations = _velocities(model, a, "a", len(qs))
     out = np.zeros((len(qs), model.nv))
-    entries.inverse_dynamics(model.system, np.full(len(qs), float(t)), qs, vs, accelerations, passive, out)
+    entries.inverse_dynamics(model.system, check_times(t, len(qs)), qs, vs, accelerations, passive, out)
     model.raise_pending()
-    return out[0] if single else out
+    return _result(out, single, "inverse dynamics: the forces")
 
 
 def forward_dynamics(model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.0) -> FloatArray:
@@ -86,11 +86,10 @@ def _forward(model: Model, q: Any, v: Any, tau: Any, t: Any) -> tuple[FloatArray
 
     qs, vs, single = _motions(model, q, v)
     forces = np.zeros((len(qs), model.nv)) if tau is None else _velocities(model, tau, "tau", len(qs))
-    times = np.broadcast_to(np.asarray(t, dtype=float), len(qs)).copy()
     a, lam = np.zeros((len(qs), model.nv)), np.zeros((len(qs), model.constraint_size))
-    good = entries.forward_dynamics(model.system, times, qs, vs, forces, a, lam)
+    good = entries.forward_dynamics(model.system, check_times(t, len(qs)), qs, vs, forces, a, lam)
     model.raise_pending()
-    if not good or not np.isfinite(a).all():
+    if not good or not np.isfinite(a).all() or not np.isfinite(lam).all():
         raise ConvergenceError("forward dynamics: the accelerations are not finite; the state may be singular.")
     return (a[0], lam[0]) if single else (a, lam)
 
@@ -118,8 +117,9 @@ def energy(model: Model, q: Any, v: Any = None) -> Energy:
     out = np.zeros((len(qs), 3))
     entries.energies(model.system, qs, vs, out)
     model.raise_pending()
-    potential = out[:, 1] + out[:, 2] + _user_energy(model, qs)
-    return Energy(out[0, 0], potential[0]) if single else Energy(out[:, 0], potential)
+    out[:, 1] += out[:, 2] + _user_energy(model, qs)
+    kinetic, potential = _result(out[:, :2], single, "energy: the numbers").T
+    return Energy(kinetic, potential)
 
 
 def momentum(model: Model, q: Any, v: Any) -> Momentum:
@@ -143,7 +143,7 @@ def centroidal_map(model: Model, q: Any) -> FloatArray:
     rows, single = _positions(model, q)
     out = np.zeros((len(rows), 6, model.nv))
     entries.centroidal_maps(model.system, rows, out)
-    return out[0] if single else out
+    return _result(out, single, "centroidal map: the numbers")
 
 
 def poses(model: Model, q: Any) -> dict[str, FloatArray]:
@@ -155,13 +155,13 @@ def poses(model: Model, q: Any) -> dict[str, FloatArray]:
 
 
 def frame_poses(model: Model, rows: FloatArray, names: list[str]) -> FloatArray:
-    """Poses (rows, names, 4, 4) of the named bodies and frames."""
+    """Poses (rows, names, 4, 4) of the named bodies and frames, for checked rows of q."""
     from leastaction.kernels import entries
 
     tree_rows, frames = _frames(model, names)
     out = np.zeros((len(rows), len(names), 4, 4))
     entries.frame_poses(model.system, rows, tree_rows, frames, out)
-    return out
+    return _result(out, False, "poses: the numbers")
 
 
 def jacobian(model: Model, q: Any, body: str, point: Any = (0.0, 0.0, 0.0)) -> FloatArray:
@@ -178,13 +178,10 @@ def jacobian(model: Model, q: Any, body: str, point: Any = (0.0, 0.0, 0.0)) -> F
     rows, single = _positions(model, q)
     place = model.place(body)
     frame = place.pose.copy()
-    offset = np.asarray(point, dtype=float)
-    if offset.shape != (3,) or not np.isfinite(offset).all():
-        raise ModelError(f"jacobian of '{body}': point must be three finite numbers, got {point!r}.")
-    frame[:3, 3] += frame[:3, :3] @ offset
+    frame[:3, 3] += frame[:3, :3] @ check_vector(point, 3, f"jacobian of '{body}': point")
     out = np.zeros((len(rows), 6, model.nv))
     entries.frame_jacobian(model.system, rows, place.row, flat_pose(frame), out)
-    return out[0] if single else out
+    return _result(out, single, f"jacobian of '{body}': the numbers")
 
 
 def body_twists(model: Model, q: Any, v: Any, names: list[str] | None = None) -> FloatArray:
@@ -198,7 +195,7 @@ def body_twists(model: Model, q: Any, v: Any, names: list[str] | None = None) ->
     rows, frames = _frames(model, names)
     out = np.zeros((len(qs), len(rows), 6))
     entries.body_twists(model.system, qs, vs, rows, frames, out)
-    return out[0] if single else out
+    return _result(out, single, "twists: the numbers")
 
 
 def wrench_forces(model: Model, q: Any, wrenches: dict[str, Any]) -> FloatArray:
@@ -213,31 +210,52 @@ def wrench_forces(model: Model, q: Any, wrenches: dict[str, Any]) -> FloatArray:
 
     qs, _ = _positions(model, q)
     rows, frames = _frames(model, list(wrenches))
-    given = np.array([np.asarray(w, dtype=float) for w in wrenches.values()]).reshape(1, -1, 6)
-    out = np.zeros((1, model.nv))
-    entries.wrench_forces(model.system, qs[:1], rows, frames, _finite(given[0], "wrenches")[None], out)
-    return out[0]
+    given = [check_vector(wrench, 6, f"wrench on '{name}'") for name, wrench in wrenches.items()]
+    out: FloatArray = np.zeros((1, model.nv))
+    entries.wrench_forces(model.system, qs[:1], rows, frames, np.array(given).reshape(1, -1, 6), out)
+    return _result(out, True, "forces of wrenches: the numbers")
 
 
 # --- inputs ------------------------------------------------------------------------------------------------------
 def _positions(model: Model, q: Any) -> tuple[FloatArray, bool]:
     """Rows (rows, nq) of checked coordinates, and whether one state was given."""
-    if q is None or isinstance(q, Mapping) or np.ndim(q) == 1:
+    if _is_one(q):
         return model.check_q(q)[None], True
-    array = np.ascontiguousarray(q, dtype=float)
-    if array.ndim != 2 or array.shape[1] != model.nq:
-        raise ModelError(f"q has shape {array.shape}, expected ({model.nq},) or (rows, {model.nq}).")
-    return _finite(array, "q"), False
+    return model.check_rows(q), False
 
 
 def _velocities(model: Model, v: Any, what: str, rows: int) -> FloatArray:
     """Rows (rows, nv) of checked velocities, accelerations or forces."""
-    if v is None or isinstance(v, Mapping) or np.ndim(v) == 1:
+    if _is_one(v):
         return np.tile(model.check_v(v, what), (rows, 1))
     array = np.ascontiguousarray(v, dtype=float)
     if array.shape != (rows, model.nv):
         raise ModelError(f"{what} has shape {array.shape}, expected ({model.nv},) or ({rows}, {model.nv}).")
-    return _finite(array, what)
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
+        raise ModelError(f"{what}: row {row} is not finite.")
+    return array
+
+
+def _is_one(value: Any) -> bool:
+    """Whether q or v of one state is given, or something that is neither one nor rows: its check says so."""
+    if value is None or isinstance(value, Mapping):
+        return True
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        return True
+    return array.ndim != 2 or array.dtype.kind not in "biuf"
+
+
+def check_times(t: Any, rows: int) -> FloatArray:
+    """Times (rows,) from one time in seconds, or from one for each row."""
+    if np.isscalar(t) or t is None or np.ndim(t) == 0:
+        return np.full(rows, check_number(t, "time"))
+    times = check_array(t, "time")
+    if times.shape != (rows,):
+        raise ModelError(f"time has shape {times.shape}, expected one number or ({rows},).")
+    return times
 
 
 def _motions(model: Model, q: Any, v: Any) -> tuple[FloatArray, FloatArray, bool]:
@@ -253,11 +271,15 @@ def _frames(model: Model, names: list[str] | None) -> tuple[Any, FloatArray]:
     return rows, np.array([flat_pose(place.pose) for place in places]).reshape(-1, 12)
 
 
-def _finite(array: FloatArray, what: str) -> FloatArray:
-    if not np.isfinite(array).all():
-        row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
-        raise ModelError(f"{what}: row {row} is not finite.")
-    return array
+def _result(rows: FloatArray, single: bool, what: str) -> FloatArray:
+    """Rows of a result, or the only one; what is not finite is an error."""
+    if not np.isfinite(rows).all():
+        bad = np.flatnonzero(~np.isfinite(rows).reshape(len(rows), -1).all(axis=1))
+        where = "" if single else f" in row {int(bad[0])}"
+        raise ConvergenceError(
+            f"{what} are not finite{where}; a number of the state is too large, or a law or force has no value there."
+        )
+    return np.asarray(rows[0]) if single else rows
 
 
 def _momenta(model: Model, q: Any, v: Any) -> tuple[FloatArray, bool]:
@@ -267,7 +289,7 @@ def _momenta(model: Model, q: Any, v: Any) -> tuple[FloatArray, bool]:
     qs, vs, single = _motions(model, q, v)
     out = np.zeros((len(qs), 9))
     entries.momenta(model.system, qs, vs, out)
-    return out, single
+    return _result(out, False, "momentum: the numbers"), single
 
 
 def _user_energy(model: Model, qs: FloatArray) -> FloatArray:

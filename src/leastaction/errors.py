@@ -10,7 +10,12 @@ class LeastActionError(Exception):
 
 
 class ModelError(LeastActionError, ValueError):
-    """A mechanism, an option or a state is wrong; the message says where and why."""
+    """A mechanism, an option or a state is wrong; the message says where and why.
+
+    Where only the checkpoint of a finished run could not be written, ``run`` is that run.
+    """
+
+    run: Any = None
 
 
 class UnsupportedError(LeastActionError):

@@ -79,34 +79,73 @@ def body_jacobian(model: Model, q: FloatArray, name: str, pose: FloatArray) -> F
 def project(model: Model, state: State, *, tolerance: float = 1e-12, iterations: int = 50) -> State:
     """The nearest state, in the mass metric, that satisfies loops and constraints: position first, then velocity.
 
-    The displacement xi from q minimises xi^T M xi / 2 in local coordinates around q. Redundant constraints need no
-    special care: multipliers are the smallest ones that do.
+    The displacement xi from q minimises xi^T M xi / 2 in local coordinates around q, with M at q. Redundant constraints
+    need no special care: multipliers are the smallest ones that do. From far away the nearest position is approached
+    slowly; after ``iterations`` steps towards it, the gap that is left is closed by the shortest way from there, so
+    the position is closed to ``tolerance`` but the nearest one only to about the square root of that gap.
+
+    Args:
+        model: the model.
+        state: where to start.
+        tolerance: largest gap that is left, metres or radians.
+        iterations: most steps towards the nearest position.
 
     Raises:
         ConvergenceError: no such position was found.
     """
     state = model.state(state.q, state.v, state.t)
-    q0, q, v = state.q, state.q.copy(), state.v.copy()
-    xi = np.zeros(model.nv)
-    M = dynamics.mass_matrix(model, q0)
-    for _ in range(iterations):
-        g, G, _, _ = _constraints(model, q, v)
-        if g.size == 0 or np.abs(g).max() <= tolerance:
+    q, gap = _nearest_closed(model, state, tolerance, iterations)
+    q, gap = _close(model, q, gap, tolerance)
+    if not gap <= tolerance:
+        raise ConvergenceError(
+            f"project: no position that closes the loops was found; the largest gap is still {gap:.3g}. "
+            "Start from a position closer to a closed one.",
+            state=model.state(q, state.v, state.t),
+        )
+    _, _, h, H = _constraints(model, q, state.v)
+    v = state.v - _least(dynamics.mass_matrix(model, q), H, h) if h.size else state.v
+    return model.state(q, v, state.t)
+
+
+def _nearest_closed(model: Model, state: State, tolerance: float, iterations: int) -> tuple[FloatArray, float]:
+    """Position towards the nearest closed one, the one with the smallest gap on the way, and that gap."""
+    q, xi, M = state.q.copy(), np.zeros(model.nv), dynamics.mass_matrix(model, state.q)
+    best, smallest = q, np.inf
+    for _ in range(iterations + 1):
+        g, G, _, _ = _constraints(model, q, state.v)
+        gap = float(np.abs(g).max(initial=0.0))
+        if gap < smallest:
+            best, smallest = q, gap
+        if gap <= tolerance:
             break
         # Gauss-Newton: the smallest total displacement that satisfies the linearised constraints
         xi = _least(M, G, G @ xi - g)
-        q = retract(model, q0, xi)
-    else:
-        worst = float(np.abs(g).max())
-        raise ConvergenceError(
-            f"project: no position that closes the loops was found; the largest gap is still {worst:.3g}. "
-            "Start from a position closer to a closed one.",
-            state=model.state(q, v, state.t),
-        )
-    _, _, h, H = _constraints(model, q, v)
-    if h.size:
-        v = v - _least(dynamics.mass_matrix(model, q), H, h)
-    return model.state(q, v, state.t)
+        q = retract(model, state.q, xi)
+        if not np.isfinite(q).all():
+            break
+    return best, smallest
+
+
+# Steps that close a gap, and how often one may be halved: near the end they converge quadratically.
+_CLOSING_STEPS, _HALVINGS = 20, 8
+
+
+def _close(model: Model, q: FloatArray, gap: float, tolerance: float) -> tuple[FloatArray, float]:
+    """Close a gap by Newton's method, with the smallest step from where it stands each time."""
+    at_rest = np.zeros(model.nv)
+    for _ in range(_CLOSING_STEPS):
+        if gap <= tolerance:
+            break
+        g, G, _, _ = _constraints(model, q, at_rest)
+        step = -_least(dynamics.mass_matrix(model, q), G, g)
+        # the largest part of the step that helps; the last step is one that no longer does
+        tried = (retract(model, q, step / 2**half) for half in range(_HALVINGS))
+        gaps = ((there, float(np.abs(_constraints(model, there, at_rest)[0]).max())) for there in tried)
+        found = next(((there, left) for there, left in gaps if left < gap), None)
+        if found is None:
+            break
+        q, gap = found
+    return q, gap
 
 
 def _least(M: FloatArray, G: FloatArray, b: FloatArray) -> FloatArray:
@@ -166,6 +205,9 @@ def joint_forces(
     entries.joint_reactions(
         model.system, t, q, v, a, np.array(rows, dtype=np.int64), np.array(frames).reshape(-1, 12), loads, out
     )
+    model.raise_pending()
+    if not np.isfinite(out).all():
+        raise ConvergenceError("joint forces: the numbers are not finite; check the states, laws and forces.")
     return {name: out[:, k] for k, name in enumerate(names)}, lam
 
 

@@ -52,6 +52,10 @@ _STYLE = {
 _COLUMN_WIDTH, _ROW_HEIGHT, _DPI, _TITLE_LETTERS = 5.6, 2.35, 150, 76
 
 
+# with a minus sign, which is longer than a hyphen
+_DRIFT = "E \N{MINUS SIGN} E(0)"
+
+
 class Curve(NamedTuple):
     """One line of a panel."""
 
@@ -79,10 +83,10 @@ def plot_run(run: Trajectory, path: str | Path | None = None) -> Any:
         The ``matplotlib.figure.Figure``.
     """
     panels = [*_energy_panels(run), *_joint_panels(run)]
-    if run.model.features & {"loops", "equality constraints"}:
-        panels.append(_gap_panel([Curve("", run.constraint_error)]))
     if any(view.kind == "free" and view.joint.parent == "world" for view in run.model.joints.values()):
         panels += _momentum_panels(run)
+    if run.model.features & {"loops", "equality constraints"}:
+        panels.append(_gap_panel([Curve("", run.constraint_error)]))
     title = f"{run.model.name}, {run.method.label}, dt = {run.dt:g} s"
     return _figure(panels, [run.t], title, path)
 
@@ -106,7 +110,7 @@ def plot_comparison(runs: Sequence[Trajectory], path: str | Path | None = None, 
 
     # sizes on logarithmic axes: methods differ by many powers of ten
     drift = [Curve(name, np.abs(_drift(run))) for name, run in zip(names, runs, strict=True)]
-    panels = [Panel("Energy drift", "|E − E(0)|  (J)", drift, log=True)]
+    panels = [Panel("Energy drift", f"|{_DRIFT}|  (J)", drift, log=True)]
     if any(run.model.features & {"loops", "equality constraints"} for run in runs):
         panels.append(_gap_panel([Curve(name, run.constraint_error) for name, run in zip(names, runs, strict=True)]))
     return _figure(panels, [run.t for run in runs], runs[0].model.name, path)
@@ -164,7 +168,7 @@ def _energy_panels(run: Trajectory) -> list[Panel]:
         Curve("total", run.energy.total),
     ]
     return [
-        Panel("Energy drift", "E − E(0)  (J)", [Curve("", _drift(run))]),
+        Panel("Energy drift", f"{_DRIFT}  (J)", [Curve("", _drift(run))]),
         Panel("Energy", "energy  (J)", parts),
     ]
 
@@ -190,7 +194,7 @@ def _joint_panels(run: Trajectory) -> list[Panel]:
         # a rotation by its angle
         for ball in balls:
             turned = 2.0 * np.arctan2(np.linalg.norm(q[:, ball][:, 1:], axis=1), np.abs(q[:, ball][:, 0]))
-            angles.append(Curve(f"{joint.name} (angle of rotation)", turned))
+            angles.append(Curve(f"{joint.name} (angle)", turned))
         for k, unit in enumerate(velocity_units(joint)):
             curve = Curve(_label(joint.name, joint.velocity_names, k), v[:, k])
             (rates if unit == "rad/s" else speeds).append(curve)
@@ -270,7 +274,7 @@ def _legend(axes: Any, panel: Panel) -> None:
     if letters <= _TITLE_LETTERS:
         place = {"loc": "lower right", "bbox_to_anchor": (1.0, 0.99), "ncols": len(panel.curves), "columnspacing": 1.0}
     else:
-        place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.02)}
+        place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.02), "labelspacing": 0.25}
     axes.legend(borderaxespad=0.0, handlelength=1.6, handletextpad=0.5, **place)
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from leastaction.errors import ModelError
 
 
 @dataclass
@@ -14,7 +18,7 @@ class Report:
         method: name of the method.
         steps: steps done.
         dt: step in seconds.
-        wall_time: seconds spent in the rollouts.
+        wall_time: seconds spent in the rollouts; compiling does not count.
         counters: named totals such as evaluations.
         failure: why the run stopped early, or None.
         limits: joints whose limits, efforts or speeds were crossed: name -> words.
@@ -31,6 +35,18 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
         return asdict(self)
+
+    @staticmethod
+    def from_dict(data: Any) -> Report:
+        """A report from its ``to_dict``, checked."""
+        if not isinstance(data, dict):
+            raise ModelError(f"report: expected entries with names, got {data!r}.")
+        for key, value in data.items():
+            if key not in _CHECKS or not _CHECKS[key](value):
+                raise ModelError(f"report: {key} is unknown, or of the wrong kind: {value!r}.")
+        if "method" not in data:
+            raise ModelError("report: method is missing.")
+        return Report(**data)
 
     def rows(self) -> list[tuple[str, str]]:
         """Label and value of every line."""
@@ -53,8 +69,34 @@ class Report:
 
     def __rich__(self) -> Any:
         from rich.table import Table
+        from rich.text import Text
 
+        # names of joints are no markup
         table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
         for label, value in self.rows():
-            table.add_row(f"[dim]{label}[/dim]", value)
+            table.add_row(Text(label, style="dim"), Text(value))
         return table
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def _is_dict(value: Any, item: Callable[[Any], bool]) -> bool:
+    return isinstance(value, dict) and all(isinstance(k, str) and item(v) for k, v in value.items())
+
+
+# what each entry of a report in a file must be
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "method": lambda value: isinstance(value, str),
+    "steps": _is_count,
+    "dt": _is_seconds,
+    "wall_time": _is_seconds,
+    "counters": lambda value: _is_dict(value, _is_count),
+    "failure": lambda value: value is None or isinstance(value, str),
+    "limits": lambda value: _is_dict(value, lambda words: isinstance(words, str)),
+}

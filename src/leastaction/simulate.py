@@ -5,26 +5,30 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError
-from leastaction.kernels.callbacks import control_callback, is_compiled
-from leastaction.methods.base import Clock, Control, Method
+from leastaction.kernels.callbacks import Callback, control_callback, is_compiled
+from leastaction.methods.base import Chunk, Clock, Control, Memory, Method
 from leastaction.methods.registry import check_supported, method_by_name
 from leastaction.methods.runge_kutta import RungeKutta
 from leastaction.model.checks import FloatArray, check_number
+from leastaction.model.files import check_path, check_writable
 from leastaction.model.model import Model, State
 from leastaction.observe import limits_crossed
 from leastaction.progress import Progress
 from leastaction.report import Report
-from leastaction.trajectory import Trajectory
+from leastaction.trajectory import Part, Trajectory
 
 # A chunk is about this long, so that progress moves and an interrupt is heard.
 _CHUNK_SECONDS = 0.2
+
+# Step numbers beyond this are not exact as floating-point numbers, and times would no longer move.
+_MOST_STEPS = 2**53
 
 
 def simulate(
@@ -56,6 +60,10 @@ def simulate(
         on_failure: "raise" a ConvergenceError that carries the run so far, or "keep" the run up to the last good state.
         checkpoint: a file to which the run so far is written, for ``resume``.
         checkpoint_every: seconds of wall time between checkpoints.
+
+    Raises:
+        ConvergenceError: a step failed; its ``run`` is the run up to the last good state.
+        KeyboardInterrupt: the run was interrupted; its ``run`` is the run so far, with which ``resume`` goes on.
     """
     chosen = method_by_name(method) if isinstance(method, str) else method or RungeKutta(4)
     if not isinstance(model, Model):
@@ -65,6 +73,8 @@ def simulate(
     dt = check_number(dt, "simulate: dt", positive=True)
     _check_every(save_every)
     check_supported(chosen, model)
+    if x0 is not None and not isinstance(x0, State):
+        raise ModelError(f"simulate: x0 must be a state, from model.state, got {x0!r}.")
     state = model.state() if x0 is None else model.state(x0.q, x0.v, x0.t)
     steps = count_steps(duration, dt)
     run = Trajectory(
@@ -77,7 +87,6 @@ def simulate(
         v=state.v[None].copy(),
         memory=chosen.start(model, state),
         report=Report(chosen.label, dt=dt),
-        control=None,
     )
     return _advance(run, steps, control, progress, on_failure, checkpoint, checkpoint_every)
 
@@ -110,12 +119,13 @@ def resume(
     """
     if not isinstance(run, Trajectory):
         run = Trajectory.load(run, model=model)
+    check_supported(run.method, run.model)
     steps = count_steps(duration, run.clock.dt)
     # a last state that was kept only because it was the last is not part of the longer run
     rows = run.steps // run.every + 1
     memory = {name: array.copy() for name, array in run.memory.items()}
     report = replace(run.report, counters=dict(run.report.counters), limits={}, failure=None)
-    start = replace(run, q=run.q[:rows].copy(), v=run.v[:rows].copy(), memory=memory, report=report, control=None)
+    start = replace(run, q=run.q[:rows].copy(), v=run.v[:rows].copy(), memory=memory, report=report)
     return _advance(start, steps, control, progress, on_failure, checkpoint, checkpoint_every)
 
 
@@ -123,6 +133,8 @@ def count_steps(duration: Any, dt: float) -> int:
     """Number of steps in a duration, which must be a whole number of them to 1e-9."""
     duration = check_number(duration, "duration", nonnegative=True)
     ratio = duration / dt
+    if not ratio <= _MOST_STEPS:
+        raise ModelError(f"duration {duration:g} s has too many steps of {dt:g} s.")
     steps: int = round(ratio)
     if abs(ratio - steps) > 1e-9 * max(1.0, ratio):
         near = max(1, steps) * dt
@@ -142,12 +154,23 @@ def _make_control(model: Model, control: Any, start: int, steps: int) -> Control
     if callable(control) or is_compiled(control):
         function = control if is_compiled(control) else _with_state(model, control)
         return Control(np.zeros((0, model.nv)), control_callback(function, model.nq, model.nv))
-    array = np.ascontiguousarray(control, dtype=float)
-    if array.shape != (steps, model.nv):
-        raise ModelError(f"simulate: control has shape {array.shape}, expected ({steps}, {model.nv}).")
+    return Control(np.vstack([np.zeros((start, model.nv)), _control_rows(control, steps, model.nv)]))
+
+
+def _control_rows(control: Any, steps: int, nv: int) -> FloatArray:
+    """An array (steps, nv) of controls, checked."""
+    wanted = f"an array ({steps}, {nv}), a function of time and state, or None"
+    try:
+        array = np.asarray(control)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"simulate: control must be {wanted}, got {control!r}.") from error
+    if array.dtype.kind not in "biuf":
+        raise ModelError(f"simulate: control must be {wanted}, got {control!r}.")
+    if array.shape != (steps, nv):
+        raise ModelError(f"simulate: control has shape {array.shape}, expected ({steps}, {nv}).")
     if not np.isfinite(array).all():
         raise ModelError(f"simulate: control is not finite in row {int(np.argwhere(~np.isfinite(array))[0, 0])}.")
-    return Control(np.vstack([np.zeros((start, model.nv)), array]) if start else array)
+    return array.astype(float)
 
 
 def _with_state(model: Model, control: Callable[..., Any]) -> Callable[..., FloatArray]:
@@ -157,6 +180,49 @@ def _with_state(model: Model, control: Callable[..., Any]) -> Callable[..., Floa
         return model.check_v(control(t, State(t, q, v)), "control")
 
     return call
+
+
+@dataclass
+class _Work:
+    """A run on its way.
+
+    Attributes:
+        run: the run as it was before; its memory and report move on.
+        control: what acts.
+        k: steps done.
+        q: rows so far.
+        v: rows so far.
+        before: the memory at step k, while a chunk is on its way.
+    """
+
+    run: Trajectory
+    control: Control
+    k: int
+    q: list[FloatArray]
+    v: list[FloatArray]
+    before: Memory = field(default_factory=dict)
+
+    def chunk(self, size: int) -> Chunk:
+        """Take up to ``size`` steps; without steps it only compiles."""
+        run = self.run
+        self.before = {name: array.copy() for name, array in run.memory.items()}
+        done = run.method.rollout(run.model, run.memory, run.clock, self.k, size, run.every, self.control)
+        self.q, self.v, self.k, self.before = [*self.q, done.q], [*self.v, done.v], self.k + done.steps, {}
+        return done
+
+    def go_back(self) -> None:
+        """Forget a chunk that was interrupted, so that memory and rows belong together."""
+        self.run.memory.update(self.before)
+
+    def collect(self) -> Trajectory:
+        """The run so far, with the last state."""
+        run, q, v = self.run, np.concatenate(self.q), np.concatenate(self.v)
+        if self.k % run.every != 0:
+            last_q, last_v = run.method.state(run.model, run.memory)
+            q, v = np.vstack([q, last_q]), np.vstack([v, last_v])
+        memory = {name: array.copy() for name, array in run.memory.items()}
+        report = replace(run.report, steps=self.k, counters=dict(run.report.counters))
+        return replace(run, steps=self.k, q=q, v=v, memory=memory, report=report)
 
 
 def _advance(
@@ -171,42 +237,93 @@ def _advance(
     """Take ``steps`` further steps and append what they leave."""
     if on_failure not in ("raise", "keep"):
         raise ModelError(f'simulate: on_failure must be "raise" or "keep", got {on_failure!r}.')
-    model, method, report = run.model, run.method, run.report
-    acting = _make_control(model, control, run.steps, steps)
-    qs, vs = [run.q], [run.v]
-    k, end, size, failure = run.steps, run.steps + steps, 1, None
+    seconds = check_number(checkpoint_every, "simulate: checkpoint_every", nonnegative=True, infinite=True)
+    path = None if checkpoint is None else check_path(checkpoint)
+    if path is not None:
+        check_writable(path)
+    acting = _make_control(run.model, control, run.steps, steps)
+    kept = acting.array[run.steps :] if control is not None and acting.callback is None else control
+    run = replace(run, controls=(*run.controls, Part(run.steps, kept)))
+    work = _Work(run, acting, run.steps, [run.q], [run.v])
+
+    # the steps, until they are done, one fails, or the user has had enough
+    stop: BaseException | None = None
+    try:
+        failure = _roll(work, run.steps + steps, progress, path, seconds)
+    except KeyboardInterrupt as error:
+        work.go_back()
+        stop, failure = error, "interrupted"
+    # an error in a function of the user made the step fail
+    pending = _take_pending((*run.model.callbacks, *([acting.callback] if acting.callback else [])))
+    if pending is not None:
+        stop = stop or pending
+        failure = "interrupted" if isinstance(stop, KeyboardInterrupt) else f"{stop!r} in a function of the user"
+    done = work.collect()
+    done.report.limits = limits_crossed(run.model, done.t, done.q, done.v)
+    done.report.failure = f"{failure} (t = {run.clock.at(work.k):g} s)" if failure else None
+    return _finish(done, stop, path, on_failure)
+
+
+def _roll(work: _Work, end: int, progress: bool, path: Path | None, seconds: float) -> str | None:
+    """Chunk after chunk up to step ``end``; returns why it stopped early, in words."""
+    report, clock, first, size = work.run.report, work.run.clock, work.k, 1
+    # what has to be compiled is compiled here, and does not count
+    work.chunk(0)
     saved = time.perf_counter()
-    with Progress(progress, steps * run.clock.dt) as bar:
-        while k < end and failure is None:
+    with Progress(progress, (end - first) * clock.dt) as bar:
+        while work.k < end:
             # one chunk
             begin = time.perf_counter()
-            chunk = method.rollout(model, run.memory, run.clock, k, min(size, end - k), run.every, acting)
+            chunk = work.chunk(min(size, end - work.k))
             spent = time.perf_counter() - begin
-            qs.append(chunk.q)
-            vs.append(chunk.v)
             # what it did
-            k += chunk.steps
             report.wall_time += spent
             for name, count in chunk.counters.items():
                 report.counters[name] = report.counters.get(name, 0) + count
-            failure = chunk.failure
-            bar.at((k - run.steps) * run.clock.dt)
-            if checkpoint is not None and time.perf_counter() - saved > checkpoint_every:
-                _collect(run, k, qs, vs, control).save(checkpoint)
+            if chunk.failure is not None:
+                return chunk.failure
+            bar.at((work.k - first) * clock.dt)
+            if path is not None and time.perf_counter() - saved > seconds:
+                # one that fails is tried again at the next time, and at the end
+                _save(work.collect(), path)
                 saved = time.perf_counter()
             size = _next_size(size, chunk.steps, spent)
-    done = _collect(run, k, qs, vs, control)
-    done.report.limits = limits_crossed(model, done.t, done.q, done.v)
-    if checkpoint is not None:
-        done.save(checkpoint)
-    # an error in a function of the user comes first
-    for callback in (*model.callbacks, *([acting.callback] if acting.callback else [])):
-        callback.raise_pending()
-    if failure is not None:
-        done.report.failure = f"{failure} (t = {run.clock.at(k):g} s)"
-        if on_failure == "raise":
-            message = f"{method.label}: {done.report.failure}"
-            raise ConvergenceError(message, report=done.report, state=done.final, run=done)
+    return None
+
+
+def _save(done: Trajectory, path: Path) -> ModelError | None:
+    """Write a checkpoint; returns why it could not be written."""
+    try:
+        done.save(path)
+    except ModelError as error:
+        return error
+    return None
+
+
+def _take_pending(callbacks: tuple[Callback, ...]) -> BaseException | None:
+    """The first error that a function of the user raised inside compiled code; none is left behind."""
+    found: BaseException | None = None
+    for callback in callbacks:
+        found, callback.error = found or callback.error, None
+    return found
+
+
+def _finish(done: Trajectory, stop: BaseException | None, path: Path | None, on_failure: str) -> Trajectory:
+    """Write the last checkpoint, and return the run or raise what stopped it."""
+    problem = None if path is None else _save(done, path)
+    failure = done.report.failure
+    if stop is None and failure is not None and on_failure == "raise":
+        stop = ConvergenceError(f"{done.method.label}: {failure}", report=done.report, state=done.final, run=done)
+    # what stopped the run comes before a checkpoint that could not be written
+    if stop is not None:
+        if isinstance(stop, KeyboardInterrupt):
+            stop.run = done  # type: ignore[attr-defined]
+        if problem is not None:
+            stop.add_note(f"the checkpoint could not be written either: {problem}")
+        raise stop
+    if problem is not None:
+        problem.run = done
+        raise problem
     return done
 
 
@@ -215,14 +332,3 @@ def _next_size(size: int, steps: int, seconds: float) -> int:
     if steps == 0 or seconds <= 0:
         return size
     return max(1, min(math.ceil(_CHUNK_SECONDS * steps / seconds), 100 * size, 10_000_000))
-
-
-def _collect(run: Trajectory, k: int, qs: list[FloatArray], vs: list[FloatArray], control: Any) -> Trajectory:
-    """The run so far, with the last state."""
-    q, v = np.concatenate(qs), np.concatenate(vs)
-    if k % run.every != 0:
-        last_q, last_v = run.method.state(run.model, run.memory)
-        q, v = np.vstack([q, last_q]), np.vstack([v, last_v])
-    memory = {name: array.copy() for name, array in run.memory.items()}
-    report = replace(run.report, steps=k, counters=dict(run.report.counters))
-    return replace(run, steps=k, q=q, v=v, memory=memory, report=report, control=control)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
 import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,15 +18,68 @@ import numpy as np
 
 from leastaction import dynamics, observe
 from leastaction.errors import ModelError
+from leastaction.kernels.callbacks import CONTROL_TYPE, is_compiled
 from leastaction.methods.base import Clock, Memory, Method
 from leastaction.methods.registry import method_from_options
-from leastaction.model.checks import FloatArray
+from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.files import MAX_RUN_BYTES, check_path, read_file, write_beside
 from leastaction.model.model import Model, State
 from leastaction.model.serialize import mechanism_from_dict, mechanism_to_dict
 from leastaction.report import Report
 
 _FORMAT, _VERSION = "leastaction run", 1
+
+# stands for a control that was a function, in a run from a file
+_LOST = "function"
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Steps of a run under one control.
+
+    Attributes:
+        first: number of the first step.
+        control: None, an array with one row for each step, or a function, as ``simulate`` takes it.
+    """
+
+    first: int
+    control: Any
+
+    @property
+    def kind(self) -> str:
+        """Word for files: "none", "array" or "function"."""
+        return "none" if self.control is None else "array" if isinstance(self.control, np.ndarray) else "function"
+
+    def forces(self, model: Model, k: Any, t: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:
+        """Generalised forces (rows, nv) at rows of step numbers, times and states; functions are asked again."""
+        given = self.control
+        if given is None or (self.kind == "array" and len(given) == 0):
+            return np.zeros_like(v)
+        if self.kind == "array":
+            # the last state has no step of its own
+            return np.asarray(given[np.minimum(k - self.first, len(given) - 1)])
+        if isinstance(given, str):
+            raise ModelError(
+                f"the control of the steps from {self.first} on was a function, which is not in the file of the run; "
+                "simulate again, or save an array of controls."
+            )
+        call = _compiled_control(given, model.nv) if is_compiled(given) else given
+        rows = [call(state.t, state) for state in map(State, t.tolist(), q, v)]
+        return np.array([model.check_v(row, "control") for row in rows])
+
+
+def _compiled_control(function: Any, nv: int) -> Any:
+    """A compiled control as a function of (t, state)."""
+    native, double = CONTROL_TYPE(function.address), ctypes.POINTER(ctypes.c_double)
+
+    def call(t: float, state: State) -> FloatArray:
+        out = np.zeros(nv)
+        native(
+            t, *(np.ascontiguousarray(a).ctypes.data_as(double) for a in (state.q, state.v)), out.ctypes.data_as(double)
+        )
+        return out
+
+    return call
 
 
 @dataclass(eq=False)
@@ -39,7 +96,7 @@ class Trajectory:
         v: velocities (rows, nv).
         memory: what the method needs to go on.
         report: counts, times, limits crossed.
-        control: as it was given to ``simulate``.
+        controls: the control of each part: one of ``simulate``, and one more for every ``resume``.
     """
 
     model: Model
@@ -51,7 +108,7 @@ class Trajectory:
     v: FloatArray
     memory: Memory
     report: Report
-    control: Any = None
+    controls: tuple[Part, ...] = ()
 
     @cached_property
     def t(self) -> FloatArray:
@@ -109,17 +166,13 @@ class Trajectory:
     @cached_property
     def tau(self) -> FloatArray:
         """Generalised forces (rows, nv) of the control at each row; a function is asked again at the saved states."""
-        if self.control is None:
-            return np.zeros_like(self.v)
-        if callable(self.control):
-            states = [State(float(t), q, v) for t, q, v in zip(self.t, self.q, self.v, strict=True)]
-            return np.array([self.model.check_v(self.control(state.t, state), "control") for state in states])
-        if not isinstance(self.control, np.ndarray | list | tuple):
-            raise ModelError("the control of this run is compiled; its forces at the saved rows are not kept.")
-        # rows of the array belong to the last steps of the run; the last state has no step of its own
-        array = np.asarray(self.control, dtype=float)
-        index = np.clip(self.step_numbers - (self.steps - len(array)), 0, len(array) - 1)
-        return np.where((self.step_numbers >= self.steps - len(array))[:, None], array[index], 0.0)
+        out, numbers = np.zeros_like(self.v), self.step_numbers
+        ends = [part.first for part in self.controls[1:]] + [self.steps + 1]
+        for part, end in zip(self.controls, ends, strict=True):
+            rows = np.flatnonzero((numbers >= part.first) & (numbers < end))
+            if rows.size:
+                out[rows] = part.forces(self.model, numbers[rows], self.t[rows], self.q[rows], self.v[rows])
+        return out
 
     @cached_property
     def _reactions(self) -> tuple[dict[str, FloatArray], FloatArray]:
@@ -156,8 +209,7 @@ class Trajectory:
         """Write the run to an ``.npz`` file, with the mechanism where it can be written; no pickle."""
         arrays: dict[str, Any] = {"q": self.q, "v": self.v, "t": self.t}
         arrays.update({f"memory.{name}": array for name, array in self.memory.items()})
-        if isinstance(self.control, np.ndarray):
-            arrays["control"] = self.control
+        arrays.update({f"control.{i}": p.control for i, p in enumerate(self.controls) if p.kind == "array"})
         try:
             mechanism: Any = mechanism_to_dict(self.model.mechanism)
             missing = None
@@ -173,6 +225,7 @@ class Trajectory:
             "dt": self.clock.dt,
             "every": self.every,
             "steps": self.steps,
+            "controls": [[part.first, part.kind] for part in self.controls],
             "report": self.report.to_dict(),
         }
         arrays["meta"] = np.array(json.dumps(meta))
@@ -182,36 +235,118 @@ class Trajectory:
     def load(path: str | Path, *, model: Model | None = None) -> Trajectory:
         """Read a run. ``model`` is needed only where the file could not hold the mechanism."""
         path = check_path(path)
-        try:
-            with np.load(io.BytesIO(read_file(path, "run", MAX_RUN_BYTES)), allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            meta = json.loads(str(arrays.pop("meta")))
-        except (ValueError, KeyError, OSError, EOFError, json.JSONDecodeError, zipfile.BadZipFile) as error:
-            raise ModelError(f"{path}: this is not the file of a run ({error}).") from error
-        if not isinstance(meta, dict) or meta.get("format") != _FORMAT or meta.get("version") != _VERSION:
-            raise ModelError(f"{path}: this is not the file of a run of this version.")
+        meta, arrays = _read(path)
         if model is None:
-            if meta["mechanism"] is None:
+            if meta.get("mechanism") is None:
                 why = meta.get("mechanism_missing")
                 raise ModelError(f"{path}: the mechanism is not in the file ({why}); give model=.")
-            model = mechanism_from_dict(meta["mechanism"]).build()
+            with _naming(path):
+                model = mechanism_from_dict(meta["mechanism"]).build()
         return _from_file(path, model, meta, arrays)
 
 
-def _from_file(path: Path, model: Model, meta: dict[str, Any], arrays: dict[str, Any]) -> Trajectory:
-    """A run from the parts of its file, checked."""
-    q, v = arrays.get("q"), arrays.get("v")
-    for what, array, width in (("q", q, model.nq), ("v", v, model.nv)):
-        if array is None or array.ndim != 2 or array.shape[1] != width or not np.isfinite(array).all():
-            raise ModelError(f"{path}: {what} must be finite rows of {width} numbers for '{model.name}'.")
-    if q is None or v is None or len(q) != len(v) or len(q) == 0:
-        raise ModelError(f"{path}: q and v must have the same rows, at least one.")
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Put the file's name before the message of a ModelError raised inside."""
     try:
-        method = method_from_options(meta["method"]["class"], meta["method"]["options"])
-        clock = Clock(float(meta["t0"]), float(meta["dt"]))
-        report = Report(**meta["report"])
-        every, steps = int(meta["every"]), int(meta["steps"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{path}: the description of the run is damaged ({error}).") from error
-    memory = {name.removeprefix("memory."): array for name, array in arrays.items() if name.startswith("memory.")}
-    return Trajectory(model, method, clock, every, steps, q, v, memory, report, arrays.get("control"))
+        yield
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from error
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The description and the arrays in the file of a run, within the size that is read; not checked further."""
+    stream = io.BytesIO(read_file(path, "run", MAX_RUN_BYTES))
+    if not zipfile.is_zipfile(stream):
+        raise ModelError(f"{path}: this is not the file of a run.")
+    try:
+        # how large it is when it is unpacked
+        with zipfile.ZipFile(stream) as archive:
+            size = sum(info.file_size for info in archive.infolist())
+        if size > MAX_RUN_BYTES:
+            raise ModelError(f"{path}: the run is too large ({size} bytes, at most {MAX_RUN_BYTES} are read).")
+        stream.seek(0)
+        with np.load(stream, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        meta = json.loads(str(arrays.pop("meta")))
+    # zipfile: an unknown compression is NotImplementedError, an encrypted file RuntimeError, of which
+    # RecursionError, for text that is nested too deep, is one
+    except (
+        ValueError,
+        KeyError,
+        OSError,
+        EOFError,
+        MemoryError,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"{path}: this is not the file of a run ({error}).") from error
+    if not isinstance(meta, dict) or meta.get("format") != _FORMAT or meta.get("version") != _VERSION:
+        raise ModelError(f"{path}: this is not the file of a run of this version.")
+    return meta, arrays
+
+
+def _from_file(path: Path, model: Model, meta: dict[str, Any], arrays: dict[str, Any]) -> Trajectory:
+    """A run from the parts of its file, checked: nothing else may reach compiled code."""
+    with _naming(path):
+        # the description
+        try:
+            method = method_from_options(meta["method"]["class"], meta["method"]["options"])
+            t0, dt, every, steps = (meta[key] for key in ("t0", "dt", "every", "steps"))
+            report = Report.from_dict(meta["report"])
+            parts = meta["controls"]
+        except (KeyError, TypeError) as error:
+            raise ModelError(f"the description of the run is damaged ({error}).") from error
+        clock = Clock(check_number(t0, "t0"), check_number(dt, "dt", positive=True))
+        every, steps = _whole(every, "every", 1), _whole(steps, "steps", 0)
+        # the rows
+        q, v = _rows(arrays, "q", model.nq), _rows(arrays, "v", model.nv)
+        rows = steps // every + 1 + (steps % every != 0)
+        if len(q) != rows or len(v) != rows:
+            raise ModelError(f"{steps} steps, every {every} kept, are {rows} rows; q has {len(q)} and v {len(v)}.")
+        q = model.check_rows(q)
+        # what the method needs to go on
+        prefix = "memory."
+        memory = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+        method.check_memory(model, model.state(q[-1], v[-1]), memory)
+        controls = _parts(parts, arrays, steps, model.nv)
+    return Trajectory(model, method, clock, every, steps, q, v, memory, report, controls)
+
+
+def _whole(value: Any, what: str, least: int) -> int:
+    """A whole number from a file."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ModelError(f"{what} must be a whole number from {least} on, got {value!r}.")
+    return value
+
+
+def _rows(arrays: dict[str, Any], name: str, width: int) -> FloatArray:
+    """Finite rows of numbers from a file."""
+    array = arrays.get(name)
+    if array is None or array.dtype != np.float64 or array.ndim != 2 or array.shape[1] != width:
+        raise ModelError(f"{name} must be rows of {width} numbers.")
+    if not np.isfinite(array).all():
+        raise ModelError(f"{name} is not finite.")
+    return np.ascontiguousarray(array)
+
+
+def _parts(given: Any, arrays: dict[str, Any], steps: int, nv: int) -> tuple[Part, ...]:
+    """Controls of the parts of a run from a file: the first from step 0 on, each with rows for its steps."""
+    pairs: list[Any] = given if isinstance(given, list) else [given]
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise ModelError(f"controls must be pairs of a step and a word, got {given!r}.")
+    firsts = [_whole(first, "controls: the first step of a part", 0) for first, _ in pairs]
+    if firsts != sorted(firsts) or (firsts and (firsts[0] != 0 or firsts[-1] > steps)):
+        raise ModelError(f"controls: the parts must begin at step 0 and follow each other, got {firsts}.")
+    out = []
+    for i, ((first, kind), end) in enumerate(zip(pairs, [*firsts[1:], steps], strict=False)):
+        if kind not in ("none", "array", "function"):
+            raise ModelError(f"controls: unknown kind {kind!r}.")
+        array = _rows(arrays, f"control.{i}", nv) if kind == "array" else None
+        if array is not None and len(array) < end - first:
+            raise ModelError(f"control.{i} has {len(array)} rows for {end - first} steps.")
+        out.append(Part(first, _LOST if kind == "function" else array))
+    return tuple(out)

@@ -6,26 +6,164 @@ There are two forms of every kernel: one for plain mechanisms, one for those wit
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from leastaction import derivatives, dynamics, models, observe
 from leastaction.methods.registry import METHODS
-from leastaction.model.forces import PointForce
+from leastaction.model.forces import PointForce, PointSpring
 from leastaction.model.model import Model
 from leastaction.simulate import simulate
+from leastaction.trajectory import Trajectory
 
-Job = Callable[[Model], Any]
+LOOPS_ONLY = ("loop_gaps", "loop_wrenches")
+"""Entry points that a mechanism without loops never reaches."""
+
+
+class Done(NamedTuple):
+    """What one job did: the form of the kernels, the job, its seconds, the entry points that it had to compile."""
+
+    variant: str
+    job: str
+    seconds: float
+    compiled: tuple[str, ...]
 
 
 def variants() -> dict[str, Model]:
-    """A model for each form of the kernels: small, with every kind of row that kernels tell apart."""
+    """A small model for each form of the kernels."""
     plain = models.spherical_pendulum()
     full = models.four_bar()
-    full.add_force(PointForce("rocker", (0.0, 0.0, 0.0), (0.0, 0.0, 0.1)))
+    origin, push = np.zeros(3), np.array([0.0, 0.0, 0.1])
+    full.add_force(PointForce("rocker", origin, push))
+    full.add_force(PointSpring("world", origin, "coupler", origin, stiffness=1.0))
     return {"plain": plain.build(), "with loops and forces": full.build()}
+
+
+def _run(model: Model, method: str, control: Any = None) -> Trajectory:
+    """Two steps with a method."""
+    return simulate(model, dt=0.001, duration=0.002, method=method, control=control)
+
+
+def _with_function(model: Model, method: str) -> Trajectory:
+    """Two steps under a control that is a function."""
+    return _run(model, method, lambda t, state: np.zeros(model.nv))
+
+
+def _simulations() -> dict[str, Callable[[Model], Any]]:
+    """One job for each method."""
+    return {f"simulate, {name}": partial(_run, method=name) for name in METHODS}
+
+
+JOBS: dict[str, Callable[[Model], Any]] = {
+    **_simulations(),
+    "simulate, adaptive, with a control function": partial(_with_function, method="adaptive"),
+    "simulate, rk4, with a control function": partial(_with_function, method="rk4"),
+    "Trajectory.energy": lambda model: _run(model, "rk4").energy,
+    "Trajectory.momentum": lambda model: _run(model, "rk4").momentum,
+    "Trajectory.constraint_error": lambda model: _run(model, "rk4").constraint_error,
+    "Trajectory.poses": lambda model: _run(model, "rk4").poses(model.body_names[0]),
+    "Trajectory.joint_forces": lambda model: _run(model, "rk4").joint_forces,
+    "mass_matrix": lambda model: dynamics.mass_matrix(model, None),
+    "inverse_dynamics": lambda model: dynamics.inverse_dynamics(model, None, None, None),
+    "forward_dynamics": lambda model: dynamics.forward_dynamics(model, None, None),
+    "bias_forces": lambda model: dynamics.bias_forces(model, None, None),
+    "gravity_forces": lambda model: dynamics.gravity_forces(model, None),
+    "energy": lambda model: dynamics.energy(model, None, None),
+    "momentum": lambda model: dynamics.momentum(model, None, None),
+    "center_of_mass": lambda model: dynamics.center_of_mass(model, None),
+    "centroidal_map": lambda model: dynamics.centroidal_map(model, None),
+    "poses": lambda model: dynamics.poses(model, None),
+    "jacobian": lambda model: dynamics.jacobian(model, None, model.body_names[0]),
+    "body_twists": lambda model: dynamics.body_twists(model, None, None),
+    "wrench_forces": lambda model: dynamics.wrench_forces(model, None, {model.body_names[0]: np.zeros(6)}),
+    "inverse_dynamics_derivatives": lambda model: derivatives.inverse_dynamics_derivatives(model, None, None, None),
+    "project": lambda model: observe.project(model, model.state()),
+}
+"""What is run for each form of the kernels."""
+
+
+def warm_up(console: Any) -> list[Done]:
+    """Run every job for both forms; a line for each that compiled something, and a summary."""
+    from leastaction.kernels._jit import cache_folder
+
+    begin, out = time.perf_counter(), []
+    for variant, model in variants().items():
+        for name, job in JOBS.items():
+            with console.status(f"{variant}: {name}"):
+                out.append(_time(variant, name, job, model))
+            if out[-1].compiled:
+                words = f"{out[-1].seconds:6.1f} s  {variant}: {name} (compiled {', '.join(out[-1].compiled)})"
+                console.print(words, markup=False, soft_wrap=True)
+
+    # what it came to
+    count = sum(len(done.compiled) for done in out)
+    words = f"{count} entry points compiled" if count else "every entry point was already compiled"
+    words += f", {time.perf_counter() - begin:.1f} s; cache: {cache_folder()}"
+    console.print(words, markup=False, soft_wrap=True)
+    return out
+
+
+def compile_times() -> dict[str, float]:
+    """Seconds of every job that compiles something, in a fresh process with an empty cache: "form: entry points"."""
+    code = "import json, io, rich.console, leastaction.warmup as w; c = rich.console.Console(file=io.StringIO()); "
+    code += "print(json.dumps([d for d in w.warm_up(c) if d.compiled]))"
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "LEASTACTION_CACHE_DIR": folder}
+        text = subprocess.run([sys.executable, "-c", code], check=True, env=environment, capture_output=True).stdout
+    return {f"{variant}: {', '.join(compiled)}": seconds for variant, _, seconds, compiled in json.loads(text)}
+
+
+def _time(variant: str, name: str, job: Callable[[Model], Any], model: Model) -> Done:
+    """Run one job; compare the counts of compilations before and after."""
+    before = _misses()
+    begin = time.perf_counter()
+    job(model)
+    seconds = time.perf_counter() - begin
+    compiled = tuple(entry.__name__ for entry, count in _misses().items() if count > before.get(entry, 0))
+    return Done(variant, name, seconds, compiled)
+
+
+def _misses() -> dict[Any, int]:
+    """For the function of each entry point how often it was compiled because it was not in the cache."""
+    from leastaction.kernels._jit import ENTRIES
+
+    return {entry.py_func: sum(entry.stats.cache_misses.values()) for entry in ENTRIES}
+
+
+def cached() -> dict[str, list[Path]]:
+    """Entry points in the cache folder of the present sources, with the file of each compiled form."""
+    from leastaction.kernels._jit import cache_folder
+
+    out: dict[str, list[Path]] = {}
+    for file in sorted(cache_folder().glob("*.nbc")):
+        # module.function-hash.python.number.nbc
+        out.setdefault(file.name.partition("-")[0], []).append(file)
+    return out
+
+
+def show_cache(console: Any) -> None:
+    """Print what is compiled, and where it lies."""
+    from rich.table import Table
+
+    from leastaction.kernels._jit import cache_folder
+
+    found = cached()
+    if found:
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        table.add_column("entry point")
+        table.add_column("forms", justify="right")
+        table.add_column("kB", justify="right")
+        for name, files in found.items():
+            table.add_row(name, str(len(files)), f"{sum(file.stat().st_size for file in files) / 1000:.0f}")
+        console.print(table)
+    console.print(f"{len(found)} entry points; cache: {cache_folder()}", markup=False, soft_wrap=True)

@@ -79,3 +79,26 @@ def test_first_page_is_conventions() -> None:
     pages = re.findall(r"^([a-z_]+)$", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert pages[0] == "conventions"
     assert {f"{page}.md" for page in pages} == {page.name for page in PAGES[1:]} - {"index.md"}
+
+
+def test_every_command_and_option_is_described() -> None:
+    from leastaction.cli import app
+
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    for name, command in app.commands.items():
+        assert f"`{name}`" in text
+        for parameter in command.params:
+            if parameter.param_type_name == "option":
+                long = max(parameter.opts, key=len)
+                assert re.search(rf"`(\w+ )?{long}\b", text), f"{name} {long}"
+    for code in (0, 1, 2, 130):
+        assert f"| {code} |" in text
+
+
+def test_papers_go_by_their_authors() -> None:
+    # numbers that only the authors of this library know; compiled sources are read by few
+    inside = re.compile(r"\bseed[ ]0\d\d|\berrata\.md|\bderivations\.md", re.IGNORECASE)
+    files = [*PAGES, *ROOT.glob("*.md"), *ROOT.glob("tests/**/*.py"), *ROOT.glob("src/**/*.py")]
+    hits = [name_of(file) for file in files if inside.search(file.read_text(encoding="utf-8"))]
+    compiled = ("src/leastaction/kernels/", "src/leastaction/spatial/_source/")
+    assert [hit for hit in hits if not hit.startswith(compiled)] == []

@@ -191,3 +191,42 @@ def test_file_that_becomes_a_pipe_after_the_check(tmp_path, monkeypatch):
     with pytest.raises(la.ModelError, match="is a pipe"):
         files.read_file(path)
     assert time.perf_counter() - start < 5
+
+
+class TestCheckWritable:
+    """Asked before long work: whether a file can really be written there."""
+
+    def test_good_leaves_nothing_behind(self, tmp_path):
+        files.check_writable(tmp_path / "run.npz")
+        assert not list(tmp_path.iterdir())
+        # a name as long as the system takes
+        files.write_file(tmp_path / ("x" * 255), "text")
+        files.check_writable(tmp_path / ("x" * 255))
+
+    def test_name_that_is_too_long(self, tmp_path):
+        with pytest.raises(la.ModelError, match="too long"):
+            files.check_writable(tmp_path / ("x" * 300))
+        with pytest.raises(la.ModelError, match="too long"):
+            files.check_writable(tmp_path / ("x" * 300) / "run.npz")
+
+    def test_zero_byte(self, tmp_path):
+        with pytest.raises(la.ModelError, match="null"):
+            files.check_writable(tmp_path / "a\0b")
+
+    def test_folder_that_may_not_be_looked_into(self, tmp_path, monkeypatch):
+        # permissions do not stop a superuser, so the refusal of the system is played
+        real = os.stat
+
+        def stat(path, *args, **kwargs):
+            if str(path).startswith(str(tmp_path / "closed")):
+                raise PermissionError(13, "Permission denied")
+            return real(path, *args, **kwargs)
+
+        monkeypatch.setattr(files.os, "stat", stat)
+        with pytest.raises(la.ModelError, match=r"run\.npz: .*Permission denied"):
+            files.check_writable(tmp_path / "closed" / "run.npz")
+
+    @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="this system has no /proc")
+    def test_folder_that_takes_no_files_though_permissions_say_so(self):
+        with pytest.raises(la.ModelError, match="cannot write into the folder /proc"):
+            files.check_writable(Path("/proc/run.npz"))

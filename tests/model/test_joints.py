@@ -123,7 +123,7 @@ def test_rows_and_velocities_add_up_to_six(kind):
         coupling,
     )
     assert translation + rotation + coupling == 6 - nv
-    # orthonormal rows, as Table B.1 of seed 001 has them; measured 2e-16
+    # orthonormal rows, as in Bruedigam et al. 2023, Table B.1; measured 2e-16
     for part in (rows.translation, rows.rotation):
         np.testing.assert_allclose(part @ part.T, np.eye(len(part)), rtol=0, atol=1e-15)
 

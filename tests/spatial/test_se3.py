@@ -142,7 +142,7 @@ def test_dexp_is_the_derivative_of_exp():
 
 
 def test_dlog_is_the_closed_form_of_the_bernoulli_series():
-    # Lee et al. (seed 003), (13): dlog_V = 1 - A/2 + c2 A^2 + c4 A^4 with A = ad(V)
+    # Lee et al. 2016, (13): dlog_V = 1 - A/2 + c2 A^2 + c4 A^4 with A = ad(V)
     V = np.array([0.9, -0.2, 1.1, 0.3, -2.0, 0.5])
     A, th = se3.ad(V), np.linalg.norm(V[:3])
     c2 = 2 / th**2 + (th + 3 * np.sin(th)) / (4 * th * (np.cos(th) - 1))

@@ -18,6 +18,7 @@ from leastaction.cli.demo import demo
 from leastaction.cli.info import info
 from leastaction.cli.output import one_line
 from leastaction.cli.reproduce import reproduce
+from leastaction.cli.resume import resume
 from leastaction.cli.run import run
 from leastaction.cli.warmup import warmup
 from leastaction.errors import ConvergenceError, LeastActionError
@@ -35,7 +36,7 @@ def app() -> None:
     """
 
 
-for _command in (demo, run, info, reproduce, bench, warmup):
+for _command in (demo, run, resume, info, reproduce, bench, warmup):
     app.add_command(_command)
 
 
@@ -62,9 +63,17 @@ def run_app(args: Sequence[str] | None = None) -> int:
     except LeastActionError as error:
         _say(str(error))
         return BAD_INPUT
+    # what the system refused: a name that is too long, a folder that may not be read, a full disk
+    except OSError as error:
+        _say(f"{error.filename or 'input or output'}: {error.strerror or error}.")
+        return BAD_INPUT
+    except MemoryError:
+        _say("there is not enough memory for this.")
+        return BAD_INPUT
     # Ctrl-C reaches us as click's Abort, or as itself from inside a block that click does not see
-    except (click.Abort, KeyboardInterrupt):
-        _say("interrupted.")
+    except (click.Abort, KeyboardInterrupt) as error:
+        words = str(error) or str(error.__cause__ or "")
+        _say(words or "interrupted.")
         return INTERRUPTED
     return code if isinstance(code, int) else SUCCESS
 

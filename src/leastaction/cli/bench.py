@@ -10,7 +10,7 @@ import click
 from leastaction.cli.output import check_output
 
 
-@click.command()
+@click.command(short_help="Measure speed and print a table.")
 @click.argument("names", metavar="[GROUP]...", nargs=-1)
 @click.option(
     "--json",

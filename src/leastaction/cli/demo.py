@@ -9,7 +9,7 @@ import click
 from leastaction.cli.output import check_matplotlib, console, make_folder, say_when_compiling
 
 
-@click.command()
+@click.command(short_help="Simulate a linkage with two methods and compare them.")
 @click.option(
     "--out-dir",
     metavar="DIR",

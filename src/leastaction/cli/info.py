@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leastaction.cli.inputs import mechanism_options, read_mechanism
+from leastaction.cli.inputs import build_model, mechanism_options, read_mechanism
 from leastaction.cli.output import console, one_line
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from leastaction.model.model import Model
 
 
-@click.command()
+@click.command(short_help="Show what a mechanism consists of.")
 @mechanism_options
 def info(
     source: str,
@@ -28,20 +28,23 @@ def info(
     mechanism = read_mechanism(
         source, floating=floating, package_dirs=package_dirs, allow=allow, without=without, gravity=gravity
     )
-    model = mechanism.build()
+    model = build_model(mechanism, source)
     out = console()
-    for part in (_summary(model), _bodies(model), _joints(model), _loops(model), _frames(model), _notes(model)):
+    out.print(_summary(model))
+    for part in (_bodies(model), _joints(model), _loops(model), _frames(model), _notes(model)):
         if part is not None:
+            out.print()
             out.print(part)
 
 
 def _summary(model: Model) -> Any:
     """Numbers about the whole mechanism."""
     m = model.mechanism
+    fixed = len(m.bodies) - len(model.body_names)
     table = _table(None, "", "")
     rows = [
         ("name", m.name),
-        ("bodies", f"{len(m.bodies)}, of which {len(model.body_names)} move on their own"),
+        ("bodies", f"{len(m.bodies)}" + (f", {fixed} of them fixed to others or to the world" if fixed else "")),
         ("total mass", f"{model.total_mass:.6g} kg"),
         ("coordinates", f"nq = {model.nq}, nv = {model.nv}"),
         ("gravity", f"({_numbers(m.gravity)}) m/s^2"),
@@ -50,7 +53,7 @@ def _summary(model: Model) -> Any:
     counts = {"forces": len(m.forces), "constraints": len(m.constraints), "actuators": len(m.actuators)}
     rows += [(name, str(count)) for name, count in counts.items() if count]
     if m.ground is not None or m.contacts:
-        rows.append(("contact", f"{len(m.contacts)} pairs" + (", ground" if m.ground is not None else "")))
+        rows.append(("contact", f"pairs: {len(m.contacts)}" + (", and the ground" if m.ground is not None else "")))
     rows.append(("a method must support", ", ".join(sorted(model.features)) or "nothing special"))
     for label, value in rows:
         _add(table, label, value)
@@ -119,8 +122,9 @@ def _table(title: str | None, *columns: str) -> Any:
     table = Table(title=title, box=None, title_justify="left", padding=(0, 2, 0, 0), show_header=any(columns))
     if title is not None:
         table.title_style = "bold"
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    # names stay whole; the rest gives way on a narrow terminal
+    for index, column in enumerate(columns):
+        table.add_column(column, overflow="fold", no_wrap=index == 0 and len(columns) > 1)
     return table
 
 
@@ -132,8 +136,8 @@ def _add(table: Any, *cells: str) -> None:
 
 
 def _numbers(values: Any) -> str:
-    """A few digits of each number."""
-    return ", ".join(f"{value:.4g}" for value in values)
+    """A few digits of each number; what is zero but for rounding is zero."""
+    return ", ".join(f"{round(float(value), 12) + 0.0:.4g}" for value in values)
 
 
 def _range(where: slice) -> str:

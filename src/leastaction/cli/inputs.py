@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ from leastaction.errors import ModelError
 
 if TYPE_CHECKING:
     from leastaction.model.mechanism import Mechanism
+    from leastaction.model.model import Model
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -42,7 +45,9 @@ def mechanism_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Drop friction, damping, stiffness, armature, limits, contacts, constraints or forces of the "
             "mechanism; may be repeated.",
         ),
-        click.option("--gravity", metavar="X,Y,Z", help="Acceleration of gravity in m/s^2, instead of the model's own."),
+        click.option(
+            "--gravity", metavar="X,Y,Z", help="Acceleration of gravity in m/s^2, instead of the model's own."
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -83,12 +88,29 @@ def _from_file(source: str, floating: bool, package_dirs: Sequence[str], allow: 
     from leastaction import io, models
 
     path = Path(source)
-    if not path.suffix and len(path.parts) < 2 and "\0" not in source and not path.exists():
+    if not path.suffix and len(path.parts) < 2 and not os.path.exists(source):
         try:
             return models.by_name(source)
         except ModelError as error:
             raise ModelError(f"there is no file '{source}', and {error}") from error
-    return io.load(source, floating=floating, package_dirs=package_dirs, allow=allow)
+    try:
+        return io.load(source, floating=floating, package_dirs=package_dirs, allow=allow)
+    except ModelError as error:
+        raise ModelError(_as_options(str(error))) from error
+
+
+def _as_options(text: str) -> str:
+    """A message of the library with its arguments as options of the command line."""
+    text = re.sub(r'allow=\("(\w+)",\)', r"--allow \1", text)
+    return text.replace("package_dirs=", "--package-dir").replace("floating=True", "--floating")
+
+
+def build_model(mechanism: Mechanism, source: str) -> Model:
+    """The model; an error that shows only in the whole mechanism names where it came from."""
+    try:
+        return mechanism.build()
+    except ModelError as error:
+        raise ModelError(f"{source}: {error}") from error
 
 
 def read_numbers(text: str, where: str, count: int | None = None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,14 +17,18 @@ from leastaction.errors import ModelError
 PICTURES = (".png", ".pdf", ".svg")
 """Endings of pictures."""
 
-_SHOWN_NOTES = 5
+# notes of a loader that a run shows, and columns of output that goes to a file or another program
+_SHOWN_NOTES, _FILE_WIDTH = 5, 180
 
 
 def console() -> Any:
-    """A rich console on the output stream that leaves numbers and words uncoloured."""
+    """A rich console on the output stream that leaves numbers and words uncoloured; wide where it is no terminal."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=False)
+    out = Console(highlight=False)
+    if not out.is_terminal and "COLUMNS" not in os.environ:
+        out = Console(highlight=False, width=_FILE_WIDTH)
+    return out
 
 
 def one_line(text: str) -> str:
@@ -63,10 +68,7 @@ def check_output(path: Path | None, endings: Sequence[str], option: str) -> None
         return
     if path.suffix.lower() not in endings:
         raise ModelError(f"{option} {path}: the ending must be {' or '.join(endings)}.")
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise ModelError(f"{option} {path}: is a device, pipe or socket; give the name of a file.")
     check_writable(path)
-    check_folder(path.parent, option)
     if endings is PICTURES:
         check_matplotlib(option)
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from leastaction.cli.inputs import mechanism_options, read_mechanism, read_settings
+from leastaction.cli.inputs import Decorator, build_model, mechanism_options, read_mechanism, read_settings
 from leastaction.cli.output import PICTURES, check_output, console, one_line, say_when_compiling, tell, tell_notes
 from leastaction.errors import ConvergenceError, ModelError
 
 if TYPE_CHECKING:
-    from leastaction.methods.base import Method
     from leastaction.model.model import Model, State
     from leastaction.trajectory import Trajectory
 
@@ -25,12 +24,26 @@ _OPEN_LOOP = 1e-6
 _LARGEST_RUN = 4e9
 
 
-def _file_option(name: str, text: str) -> Any:
+def file_option(name: str, text: str) -> Decorator:
     """An option that names an output file."""
     return click.option(name, metavar="FILE", type=click.Path(path_type=Path), help=text)
 
 
-@click.command()
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of what a run leaves and shows, the same for every command that simulates."""
+    options: list[Decorator] = [
+        file_option("--out", "Write the run to this .npz file."),
+        file_option("--plot", "Draw the run to this .png, .pdf or .svg file."),
+        click.option(
+            "--progress/--no-progress", default=None, help="Show a bar; by default if the error stream is a terminal."
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command(short_help="Simulate a mechanism.")
 @mechanism_options
 @click.option("--method", default="rk4", show_default=True, help="euler, rk1, rk2, rk4, adaptive or adaptive:1e-10.")
 @click.option("--dt", default=0.001, show_default=True, type=float, help="Step in seconds.")
@@ -52,9 +65,7 @@ def _file_option(name: str, text: str) -> Any:
 )
 @click.option("--project", is_flag=True, help="Move the first state to the nearest one that closes the loops.")
 @click.option("--save-every", default=1, show_default=True, type=int, help="Keep every so many steps.")
-@_file_option("--out", "Write the run to this .npz file.")
-@_file_option("--plot", "Draw the run to this .png, .pdf or .svg file.")
-@click.option("--progress/--no-progress", default=None, help="Show a bar; by default if the error stream is a terminal.")
+@output_options
 def run(
     source: str,
     floating: bool,
@@ -75,47 +86,64 @@ def run(
 ) -> None:
     """Simulate a mechanism from a file (.urdf, .xml, .json) or a built-in one, such as pendulum or chain:10."""
     from leastaction.methods.registry import check_supported, method_by_name
+    from leastaction.simulate import simulate
 
     # everything that can be wrong is looked at before the run: mechanism, state, method, outputs
     mechanism = read_mechanism(
         source, floating=floating, package_dirs=package_dirs, allow=allow, without=without, gravity=gravity
     )
-    model = mechanism.build()
+    model = build_model(mechanism, source)
     state = model.state(read_settings(positions, "--set"), read_settings(velocities, "--set-velocity"))
     chosen = method_by_name(method)
     check_supported(chosen, model)
-    _check_length(model, dt, duration, save_every)
+    if save_every < 1:
+        raise ModelError(f"--save-every: must be a whole number from 1 on, got {save_every}.")
+    check_length(model, dt, duration, save_every, "give a larger --save-every")
     check_output(out, (".npz",), "--out")
     check_output(plot, PICTURES, "--plot")
     tell_notes(mechanism.notes, where=source)
 
-    # the run; a failure leaves what was reached
     with say_when_compiling():
         state = _first_state(model, state, project)
-        shown = sys.stderr.isatty() if progress is None else progress
-        done, failure = _simulate(model, state, chosen, dt, duration, save_every, shown)
-        _print_run(done)
-        written = _write(done, out, plot)
-    if failure is not None:
-        kept = f"; the run up to there is in {' and '.join(written)}" if written else "; no file was asked for"
-        raise ConvergenceError(f"{failure}{kept}.", report=done.report, state=done.final, run=done)
+        settings: dict[str, Any] = {"dt": dt, "duration": duration, "method": chosen, "save_every": save_every}
+        carry_out(lambda: simulate(model, state, progress=show_bar(progress), **settings), out, plot)
 
 
-def _check_length(model: Model, dt: float, duration: float, save_every: int) -> None:
-    """Raise for a run that is not made of steps, or whose rows do not fit into memory."""
+def show_bar(asked: bool | None) -> bool:
+    """Whether to show a bar: as asked for, or if somebody can see it."""
+    return sys.stderr.isatty() if asked is None else asked
+
+
+def carry_out(simulation: Callable[[], Trajectory], out: Path | None, plot: Path | None) -> None:
+    """Simulate, print the report and write what was asked for; what stops early leaves what was reached."""
+    stop: ConvergenceError | KeyboardInterrupt | None = None
+    try:
+        done = simulation()
+    except (ConvergenceError, KeyboardInterrupt) as error:
+        if getattr(error, "run", None) is None:
+            raise
+        done, stop = error.run, error  # type: ignore[union-attr]
+    _print_run(done)
+    written = _write(done, out, plot)
+    if stop is None:
+        return
+    kept = f"; the run up to there is in {' and '.join(written)}" if written else "; no file was asked for"
+    if isinstance(stop, KeyboardInterrupt):
+        raise KeyboardInterrupt(f"interrupted{kept}.") from stop
+    raise ConvergenceError(f"{stop}{kept}.", report=done.report, state=done.final, run=done) from stop
+
+
+def check_length(model: Model, dt: float, duration: float, save_every: int, hint: str) -> None:
+    """Raise for a run that is not made of steps, or whose rows do not fit into memory; ``hint`` says what to do."""
     from leastaction.model.checks import check_number
     from leastaction.simulate import count_steps
 
     dt = check_number(dt, "--dt", positive=True)
     duration = check_number(duration, "--duration", nonnegative=True)
-    if save_every < 1:
-        raise ModelError(f"--save-every: must be a whole number from 1 on, got {save_every}.")
-    if not math.isfinite(duration / dt):
-        raise ModelError(f"--duration {duration:g} s has too many steps of {dt:g} s.")
     rows = count_steps(duration, dt) // save_every + 1
     size = rows * (model.nq + model.nv) * 8
     if size > _LARGEST_RUN:
-        raise ModelError(f"{rows} rows would need {size / 1e9:.3g} GB of memory; give a larger --save-every.")
+        raise ModelError(f"{rows} rows would need {size / 1e9:.3g} GB of memory; {hint}.")
 
 
 def _first_state(model: Model, state: State, project: bool) -> State:
@@ -132,28 +160,6 @@ def _first_state(model: Model, state: State, project: bool) -> State:
     elif rate > _OPEN_LOOP:
         tell(f"warning: the loops open at {rate:.3g} m/s or rad/s at the start; --project makes them consistent.")
     return state
-
-
-def _simulate(
-    model: Model, state: State, method: Method, dt: float, duration: float, every: int, progress: bool
-) -> tuple[Trajectory, ConvergenceError | None]:
-    """The run, and why it stopped early."""
-    import numpy as np
-
-    from leastaction.methods.base import Clock, Control
-    from leastaction.simulate import simulate
-
-    # no steps at all: what has to be compiled is compiled here, and does not count as time of the run
-    method.rollout(model, method.start(model, state), Clock(0.0, dt), 0, 0, 1, Control(np.zeros((0, model.nv))))
-    try:
-        done = simulate(
-            model, state, dt=dt, duration=duration, method=method, save_every=every, progress=progress
-        )
-    except ConvergenceError as error:
-        if error.run is None:
-            raise
-        return error.run, error
-    return done, None
 
 
 def _print_run(done: Trajectory) -> None:
@@ -186,10 +192,10 @@ _DISSIPATIVE = "dampers or forces of this mechanism take or give energy"
 
 def dissipates(model: Model) -> bool:
     """Whether something in the mechanism takes or gives energy."""
-    m = model.mechanism
-    dampers = any(joint.damping_values.any() or joint.damping_laws for joint in m.joints.values())
-    laws = any(law.energy is None for joint in m.joints.values() for law in joint.stiffness_laws.values())
-    return dampers or laws or not all(force.conservative for force in m.forces)
+    moving = [view.joint for view in model.joints.values()]
+    dampers = any(joint.damping_values.any() or joint.damping_laws for joint in moving)
+    laws = any(law.energy is None for joint in moving for law in joint.stiffness_laws.values())
+    return dampers or laws or not all(force.conservative for force in model.mechanism.forces)
 
 
 def _write(done: Trajectory, out: Path | None, plot: Path | None) -> list[str]:

@@ -7,7 +7,7 @@ import click
 from leastaction.cli.output import console
 
 
-@click.command()
+@click.command(short_help="Compile every kernel ahead of the first run.")
 @click.option("--list", "listed", is_flag=True, help="Only show which entry points are compiled, and where.")
 def warmup(listed: bool) -> None:
     """Compile every kernel ahead of the first run, for mechanisms with and without loops and forces."""

@@ -62,6 +62,8 @@ class Adaptive(Method):
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
     ) -> Chunk:
         """One interval after the other."""
+        if steps == 0:
+            self._compile(model, memory)
         rows = saved_rows(k, steps, every)
         q, v = np.zeros((rows, model.nq)), np.zeros((rows, model.nv))
         evaluations = saved = 0
@@ -91,19 +93,40 @@ class Adaptive(Method):
             return out.copy()
 
         y0 = np.concatenate([np.zeros(nv), memory["u"]])
-        first = min(memory["h"][0], end - t) or None
-        solver = DOP853(rates, t, y0, end, rtol=self.rtol, atol=self.atol, first_step=first)
-        while solver.status == "running":
-            message = solver.step()
-            # the last step is cut at the end: remember the one before
-            if solver.status == "running" or solver.step_size > memory["h"][0]:
-                memory["h"][0] = solver.step_size
-            if solver.status == "failed" or not np.isfinite(solver.y).all():
-                return f"the step size went to zero near t = {solver.t:g}: {message}", solver.nfev
+        h = float(memory["h"][0])
+        # a first step cannot be chosen, ever, from rates that are not finite
+        if h == 0 and not np.isfinite(rates(t, y0)).all():
+            return "the accelerations are not finite; check forces and control", 1
+        # numbers that leave the finite ones inside a step that is too large are no concern: it is taken again
+        with np.errstate(over="ignore", invalid="ignore"):
+            solver = DOP853(rates, t, y0, end, rtol=self.rtol, atol=self.atol, first_step=min(h, end - t) or None)
+            while solver.status == "running":
+                message = solver.step()
+                if solver.status == "failed" or not np.isfinite(solver.y).all():
+                    return f"the step size went to zero near t = {solver.t:g}: {message}", solver.nfev
+                # the last step is cut at the end: remember the one before
+                if solver.status == "running" or solver.step_size > h:
+                    h = solver.step_size
+        # only a whole interval changes the memory
         x_new, u_new = np.zeros(model.nq), solver.y[nv:].copy()
         explicit.move(model.system, x, solver.y[:nv].copy(), x_new)
-        memory["x"], memory["u"] = x_new, u_new
+        memory["x"], memory["u"], memory["h"] = x_new, u_new, np.array([h])
         return None, solver.nfev
+
+    def _compile(self, model: Model, memory: Memory) -> None:
+        """Load and compile what an interval needs, without running it."""
+        from numba import typeof
+        from scipy.integrate import DOP853  # noqa: F401
+
+        from leastaction.kernels import explicit
+
+        x, u, system = memory["x"], memory["u"], model.system
+        for entry, arguments in (
+            (explicit.local_system, (system, 0.0, x, np.zeros(2 * model.nv), u, np.zeros(2 * model.nv))),
+            (explicit.move, (system, x, u, x)),
+            (explicit.sample_control, (system, 0, 0.0, x, u, u)),
+        ):
+            entry.compile(tuple(typeof(argument) for argument in arguments))
 
     def _sample(self, model: Model, memory: Memory, t: float, k: int, control: Control) -> FloatArray:
         """Control of the interval that starts at step k."""

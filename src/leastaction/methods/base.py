@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from leastaction.errors import UnsupportedError
+from leastaction.errors import ModelError, UnsupportedError
 from leastaction.kernels.callbacks import Callback
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
@@ -106,12 +106,31 @@ class Method(ABC):
     ) -> Chunk:
         """Advance the memory by ``steps`` steps from step k on, saving the states of steps that ``every`` divides.
 
-        After a failure the memory is that of the last good state.
+        After a failure the memory is that of the last good state. No steps at all compile what steps need, and call
+        no function of the user; a run starts with that.
         """
 
     @abstractmethod
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The present q and v."""
+
+    def check_memory(self, model: Model, state: State, memory: Memory) -> None:
+        """Raise ModelError unless the memory, from a file, has the arrays that ``start`` makes and is at the state."""
+        expected = self.start(model, state)
+        if memory.keys() != expected.keys():
+            names = f"{sorted(memory)}, expected {sorted(expected)}"
+            raise ModelError(f"{self.label}: the arrays of the method's memory are {names}.")
+        for name, array in expected.items():
+            given = memory[name]
+            if given.shape != array.shape or given.dtype != array.dtype:
+                wanted = f"expected {array.dtype} of shape {array.shape}"
+                raise ModelError(f"{self.label}: memory '{name}' is {given.dtype} of shape {given.shape}, {wanted}.")
+            if not np.isfinite(given).all():
+                raise ModelError(f"{self.label}: memory '{name}' is not finite.")
+        # to rounding: coordinates of another kind may lie between
+        for here, there in zip(self.state(model, memory), (state.q, state.v), strict=True):
+            if not np.allclose(here, there, rtol=1e-9, atol=1e-9):
+                raise ModelError(f"{self.label}: the method's memory contradicts the last state.")
 
     def options(self) -> dict[str, Any]:
         """Arguments that make this method again."""

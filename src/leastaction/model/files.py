@@ -67,14 +67,41 @@ def read_file(path: Path, what: str = "file", limit: int = MAX_MODEL_BYTES) -> b
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a path to which no file can be written, before long work is done for it."""
+    """Refuse a path to which no file can be written, before long work is done for it; leaves nothing behind."""
+    _check_target(path)
+    # permissions say less than a file that is really made
+    descriptor, beside = _make_beside(path)
+    os.close(descriptor)
+    Path(beside).unlink(missing_ok=True)
+
+
+def _check_target(path: Path) -> None:
+    """Refuse a folder that does not exist, and a name that is taken by something else than a file."""
     folder = path.parent
-    if not folder.is_dir():
-        raise ModelError(f"{path}: the output folder {folder} does not exist; make it first.")
-    if path.exists() and not path.is_file():
-        raise ModelError(f"{path}: is not a regular file; give the name of a file to write.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ModelError(f"{path}: cannot write into the folder {folder}.")
+    gone = f"{path}: the output folder {folder} does not exist; make it first."
+    try:
+        if not stat.S_ISDIR(os.stat(folder).st_mode):
+            raise ModelError(gone)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ModelError(gone) from error
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: cannot look at the folder {folder}: {_reason(error)}.") from error
+    # a new name is good; one that the system refuses, such as a too long one, is not
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ModelError(f"{path}: is not a regular file; give the name of a file to write.")
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: a file of this name cannot be written: {_reason(error)}.") from error
+
+
+def _make_beside(path: Path) -> tuple[int, str]:
+    """A new file in the same folder, so that a move stays within one file system: its descriptor and its name."""
+    try:
+        return tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=path.parent)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: cannot write into the folder {path.parent}: {_reason(error)}.") from error
 
 
 def write_file(path: Path, text: str) -> None:
@@ -84,13 +111,8 @@ def write_file(path: Path, text: str) -> None:
 
 def write_beside(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Let ``write`` fill a stream beside the path and move it there, so that nothing is ever half written."""
-    check_writable(path)
-    folder = path.parent
-    # a new name in the same folder, so that the move stays within one file system
-    try:
-        descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=folder)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path}: cannot write into the folder {folder}: {_reason(error)}.") from error
+    _check_target(path)
+    descriptor, beside = _make_beside(path)
     # whole, on the disk, with the permissions of a file the user made, then moved
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.model.checks import FloatArray, check_number, check_result, check_vector
@@ -64,6 +65,21 @@ class PointSpring(Force):
     damping: float = 0.0
     rest_length: float = 0.0
     name: str | None = None
+
+    if TYPE_CHECKING:
+        # what may be given is wider than what is stored
+        def __init__(
+            self,
+            a: str,
+            point_a: ArrayLike,
+            b: str,
+            point_b: ArrayLike,
+            *,
+            stiffness: float = ...,
+            damping: float = ...,
+            rest_length: float = ...,
+            name: str | None = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         where = named("PointSpring", self.name, (self.a, self.b))
@@ -180,6 +196,18 @@ class PointForce(Force):
     _: KW_ONLY
     name: str | None = None
 
+    if TYPE_CHECKING:
+        # what may be given is wider than what is stored
+        def __init__(
+            self,
+            body: str,
+            point: ArrayLike = ...,
+            force: ArrayLike | Callable[[float], Any] = ...,
+            frame: str = ...,
+            *,
+            name: str | None = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         where = named("PointForce", self.name, (self.body,))
         store(self, "point", check_vector(self.point, 3, f"{where}: point"))
@@ -252,6 +280,17 @@ class Wrench(Force):
     frame: str = "world"
     _: KW_ONLY
     name: str | None = None
+
+    if TYPE_CHECKING:
+        # what may be given is wider than what is stored
+        def __init__(
+            self,
+            body: str,
+            wrench: ArrayLike | Callable[[float], Any],
+            frame: str = ...,
+            *,
+            name: str | None = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         where = named("Wrench", self.name, (self.body,))

@@ -3,8 +3,8 @@
 A joint is a sequence of factors: screws (one coordinate, constant twist) and balls (a rotation). They act in the
 joint frame: pose_child = pose_parent @ parent_frame @ motion(q) @ inverse(child_frame).
 
-Loop rows are those of Table B.2 of seed 001 (two general constraint functions, one on the relative position, one on
-the relative rotation), with the universal and the helical joint added.
+Loop rows are those of Bruedigam et al. 2023, Table B.2 (two general constraint functions, one on the relative
+position, one on the relative rotation), with the universal and the helical joint added.
 """
 
 from __future__ import annotations
@@ -398,7 +398,7 @@ def check_coordinates(joint: JointGeometry, value: Any, where: str) -> FloatArra
 
 
 def loop_rows(joint: JointGeometry) -> LoopRows:
-    """Constraint rows of a joint that closes a loop (Table B.2 of seed 001)."""
+    """Constraint rows of a joint that closes a loop (Bruedigam et al. 2023, Table B.2)."""
     kind = kind_of(joint.kind)
     if kind.translation is None or kind.rotation is None:
         raise ModelError(

@@ -13,7 +13,7 @@ import numpy as np
 from leastaction.errors import ModelError
 from leastaction.kernels.callbacks import Callback
 from leastaction.kernels.layout import System
-from leastaction.model.checks import FloatArray, frozen, quoted
+from leastaction.model.checks import FloatArray, check_number, frozen, quoted
 from leastaction.model.elements import Joint
 from leastaction.model.joints import check_coordinates, layout
 from leastaction.model.mechanism import Mechanism
@@ -129,13 +129,15 @@ class Model:
     def features(self) -> frozenset[str]:
         """What a method must support to run this model; see ``leastaction.methods.base``."""
         m = self.mechanism
-        loops = [m.joints[name] for name in self.loop_names]
+        # what belongs to a joint counts only where the joint can move
+        loops = [m.joints[name] for name in self.loop_names if m.joints[name].locked is None]
+        moving = [*(view.joint for view in self.joints.values()), *loops]
         present = {
-            "loops": bool(loops),
+            "loops": bool(self.loop_names),
             "loop joint forces": any(_has_forces(joint) for joint in loops),
-            "joint friction": any(joint.friction.any() for joint in m.joints.values()),
+            "joint friction": any(joint.friction.any() for joint in moving),
             "contact": m.ground is not None or bool(m.contacts),
-            "enforced limits": m.limits_enforced and any(_has_bounds(joint) for joint in m.joints.values()),
+            "enforced limits": m.limits_enforced and any(_has_bounds(joint) for joint in moving),
             **{f"{kind} constraints": any(c.kind == kind for c in m.constraints) for kind in _CONSTRAINTS},
         }
         return frozenset(name for name, there in present.items() if there)
@@ -164,9 +166,8 @@ class Model:
             v: full array (nv,), or a dict by joint name; the rest is zero.
             t: time in seconds.
         """
-        if not np.isfinite(t):
-            raise ModelError(f"state: time must be finite, got {t}.")
-        return State(float(t), frozen(self.check_q(q)), frozen(self.check_v(v)))
+        t = check_number(t, "state: time")
+        return State(t, frozen(self.check_q(q)), frozen(self.check_v(v)))
 
     def check_q(self, q: Any) -> FloatArray:
         """Coordinates (nq,) from an array or a dict, quaternions normalised."""
@@ -178,17 +179,39 @@ class Model:
                 out[self.joint(name).q] = check_coordinates(self.joint(name).joint, value, f"state: joint '{name}'")
             return out
         array = _vector(q, self.nq, "q", self.joints)
-        for name, view in self.joints.items():
-            out[view.q] = array[view.q]
-            balls = [piece.q for piece in layout(view.joint) if piece.factor == "ball"]
-            for ball in balls:
-                n = np.linalg.norm(out[view.q][ball])
-                if n < 1e-6:
-                    raise ModelError(f"state: joint '{name}': its quaternion is zero.")
-                # one that is normalised but for rounding is left as it is
-                if abs(n - 1.0) > 1e-14:
-                    out[view.q.start + ball.start : view.q.start + ball.stop] /= n
-        return out
+        return self._normalised(array.reshape(1, -1), "state").reshape(-1)
+
+    def check_rows(self, q: Any) -> FloatArray:
+        """Rows of coordinates (rows, nq) from an array, quaternions normalised."""
+        array = _numbers(q, f"q must be ({self.nq},) or (rows, {self.nq}) numbers, or a dict by joint name")
+        if array.ndim != 2 or array.shape[1] != self.nq:
+            raise ModelError(f"q has shape {array.shape}, expected ({self.nq},) or (rows, {self.nq}).")
+        bad = ~np.isfinite(array).all(axis=1)
+        if bad.any():
+            raise ModelError(f"q: row {int(np.flatnonzero(bad)[0])} is not finite.")
+        return self._normalised(array, "q: row {}")
+
+    def _normalised(self, rows: FloatArray, where: str) -> FloatArray:
+        """The rows (a new array) with unit quaternions; ``where`` names a row in an error."""
+        for name, ball in self._balls:
+            n = np.linalg.norm(rows[:, ball], axis=1)
+            if (n < 1e-6).any():
+                row = where.format(int(np.flatnonzero(n < 1e-6)[0]))
+                raise ModelError(f"{row}: joint '{name}': its quaternion is zero.")
+            # those that are normalised but for rounding are left as they are
+            off = np.abs(n - 1.0) > 1e-14
+            rows[off, ball] /= n[off, None]
+        return rows
+
+    @cached_property
+    def _balls(self) -> list[tuple[str, slice]]:
+        """Joint and slice of q of every quaternion."""
+        return [
+            (name, slice(view.q.start + piece.q.start, view.q.start + piece.q.stop))
+            for name, view in self.joints.items()
+            for piece in layout(view.joint)
+            if piece.factor == "ball"
+        ]
 
     def check_v(self, v: Any, what: str = "v") -> FloatArray:
         """Velocities, accelerations or generalised forces (nv,) from an array or a dict."""
@@ -199,10 +222,11 @@ class Model:
             return _vector(v, self.nv, what, self.joints)
         for name, value in v.items():
             view = self.joint(name)
-            array = np.atleast_1d(np.asarray(value, dtype=float))
+            names = ", ".join(view.joint.velocity_names)
+            wrong = f"state: joint '{name}': expected {view.nv} finite numbers ({names})"
+            array = np.atleast_1d(_numbers(value, wrong))
             if array.shape != (view.nv,) or not np.isfinite(array).all():
-                names = ", ".join(view.joint.velocity_names)
-                raise ModelError(f"state: joint '{name}': expected {view.nv} finite numbers ({names}), got {value!r}.")
+                raise ModelError(f"{wrong}, got {value!r}.")
             out[view.v] = array
         return out
 
@@ -245,11 +269,8 @@ def _near(name: Any, known: Mapping[str, Any]) -> str:
 
 
 def _vector(value: Any, n: int, what: str, joints: Mapping[str, JointView]) -> FloatArray:
-    """A finite vector of n numbers."""
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"state: {what} must be {n} numbers or a dict by joint name, got {value!r}.") from error
+    """A finite vector of n numbers, a copy."""
+    array = _numbers(value, f"state: {what} must be {n} numbers or a dict by joint name")
     if array.shape != (n,):
         names = quoted(list(joints)[:20])
         raise ModelError(f"state: {what} has shape {array.shape}, expected ({n},) for the joints {names}.")
@@ -257,3 +278,15 @@ def _vector(value: Any, n: int, what: str, joints: Mapping[str, JointView]) -> F
         where = int(np.flatnonzero(~np.isfinite(array))[0])
         raise ModelError(f"state: {what}[{where}] is {array[where]}; every number must be finite.")
     return array
+
+
+def _numbers(value: Any, wrong: str) -> FloatArray:
+    """A float copy of numbers in any shape; ``wrong`` says what is expected instead of anything else."""
+    # ragged lists end as an exception of NumPy; text and objects as an array of another kind
+    try:
+        raw = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{wrong}, got {value!r}.") from error
+    if raw.dtype.kind not in "biuf" and raw.size:
+        raise ModelError(f"{wrong}, got {value!r}.")
+    return np.array(raw, dtype=float)

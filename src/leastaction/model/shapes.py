@@ -7,12 +7,13 @@ that frame in the link frame.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from leastaction.errors import ModelError
 from leastaction.model.checks import (
@@ -127,6 +128,19 @@ class Box(Shape):
     kind: ClassVar[str] = "box"
     size: FloatArray
 
+    if TYPE_CHECKING:
+        # what may be given is wider than what is stored
+        def __init__(
+            self,
+            size: ArrayLike,
+            *,
+            at: FloatArray | None = ...,
+            color: Sequence[float] | None = ...,
+            visual: bool = ...,
+            collision: bool = ...,
+            name: str | None = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         super().__post_init__()
         _set(self, "size", _lengths(self.size, "box: size"))
@@ -232,6 +246,19 @@ class Ellipsoid(Shape):
 
     kind: ClassVar[str] = "ellipsoid"
     radii: FloatArray
+
+    if TYPE_CHECKING:
+        # what may be given is wider than what is stored
+        def __init__(
+            self,
+            radii: ArrayLike,
+            *,
+            at: FloatArray | None = ...,
+            color: Sequence[float] | None = ...,
+            visual: bool = ...,
+            collision: bool = ...,
+            name: str | None = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from leastaction.errors import ModelError
 from leastaction.kernels import layout as kl
 from leastaction.kernels.callbacks import Callback, force_callback, law_callback
 from leastaction.model.checks import FloatArray
@@ -128,20 +129,31 @@ def _force_row(force: Force, places: dict[str, Place]) -> tuple[int, FloatArray,
     if isinstance(force, PointForce):
         data[6:9] = force.point
         data[9] = force.frame == "body"
-        return kl.POINT_FORCE, data, _numbers(data, force.force, 3)
+        return kl.POINT_FORCE, data, _numbers(data, force.force, 3, force.label)
     if isinstance(force, Wrench):
         data[9] = force.frame == "body"
-        return kl.WRENCH, data, _numbers(data, force.wrench, 6)
+        return kl.WRENCH, data, _numbers(data, force.wrench, 6, force.label)
     k = len(force.bodies)
     return kl.USER_FORCE, data, force_callback(_unpacked(force, k), 18 * k, 6 * k)
 
 
-def _numbers(data: FloatArray, given: Any, n: int) -> Callback | None:
+def _numbers(data: FloatArray, given: Any, n: int, where: str) -> Callback | None:
     """Constant numbers into data, or a callback for a function of time."""
     if callable(given):
-        return force_callback(lambda t, _: given(t), n, n)
+        return force_callback(lambda t, _: _returned(given(t), n, f"{where} at t = {t}"), n, n)
     data[:n] = given
     return None
+
+
+def _returned(value: Any, n: int, where: str) -> FloatArray:
+    """What a function of time returned, if it is n numbers; those that are not finite stop the run."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{where}: the function must return {n} numbers, it returned {value!r}.") from error
+    if array.shape != (n,) or array.dtype.kind not in "iuf":
+        raise ModelError(f"{where}: the function must return {n} numbers, it returned {value!r}.")
+    return array
 
 
 def _unpacked(force: Force, k: int) -> Any:

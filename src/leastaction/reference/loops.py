@@ -30,7 +30,7 @@ def jacobian(model: Model, q: FloatArray) -> FloatArray:
     return np.vstack([np.zeros((0, model.nv)), *(G for _, G in _loops(model, q))])
 
 
-def bias(model: Model, q: FloatArray, v: FloatArray, h: float = 1e-2) -> FloatArray:
+def bias(model: Model, q: FloatArray, v: FloatArray, h: float = 3e-3) -> FloatArray:
     """(m,), derivative of the Jacobian along the motion, times v: differences of sixth order."""
     out = np.zeros(model.constraint_size)
     for k, weight in ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60)):
