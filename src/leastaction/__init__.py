@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from leastaction.io import load, save
     from leastaction.io.convert import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
     from leastaction.methods.adaptive import Adaptive
+    from leastaction.methods.galerkin import Galerkin
     from leastaction.methods.runge_kutta import RungeKutta
     from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
     from leastaction.model.constraints import Constraint
@@ -98,6 +99,7 @@ PUBLIC: dict[str, str | None] = {
     "SemiImplicitEuler": "leastaction.methods.semi_implicit_euler",
     "RungeKutta": "leastaction.methods.runge_kutta",
     "Adaptive": "leastaction.methods.adaptive",
+    "Galerkin": "leastaction.methods.galerkin",
     # errors
     "ModelError": "leastaction.errors",
     "ConvergenceError": "leastaction.errors",
@@ -113,6 +115,7 @@ __all__ = [
     "Cylinder",
     "Ellipsoid",
     "Force",
+    "Galerkin",
     "Law",
     "Mechanism",
     "Mesh",

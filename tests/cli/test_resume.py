@@ -54,7 +54,7 @@ def test_bad_words(cli, words, said):
 
 def interrupted(cli, *words):
     """A command that is interrupted by the signal of Ctrl-C."""
-    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
         return cli(*words)

@@ -102,7 +102,7 @@ def test_every_source_compiles_to_the_python_values():
         out = np.zeros(21)
         compiled(w, out)
         expected = [*so3.quat_log(so3.quat_exp(w)), *so3.dexp(w), *so3.dexp_inv(w)]
-        # measured 4e-16 relative to the largest entry
+        # measured 0 to 4e-16 of the largest entry
         assert np.abs(out - expected).max() < 1e-14 * max(1.0, np.abs(expected).max())
 
 
@@ -120,7 +120,7 @@ def test_sine_and_cosine_are_accurate_to_the_last_bits(size):
     x = rng.uniform(-size, size, 4000)
     s, c = np.zeros_like(x), np.zeros_like(x)
     _sincos(x, s, c)
-    # measured 1.2e-16 below 1e5, where the own reduction works; exactly the C library above
+    # measured 2.2e-16 at most below 1e5, where the own reduction works; 1.1e-16 above, where the C library is asked
     assert np.abs(s - np.sin(x)).max() < 3e-16
     assert np.abs(c - np.cos(x)).max() < 3e-16
     wide = x.reshape(-1, 4)

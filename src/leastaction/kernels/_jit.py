@@ -17,7 +17,9 @@ import hashlib
 import importlib
 import os
 import pkgutil
+import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -61,6 +63,13 @@ def _writable(folder: Path) -> bool:
         return False
 
 
+def _forget_old(folder: Path) -> None:
+    """Remove compiled code of other sources that was not made in the last two weeks."""
+    for other in folder.iterdir():
+        if other.is_dir() and other.name != source_hash() and time.time() - other.stat().st_mtime > 14 * 86400:
+            shutil.rmtree(other, ignore_errors=True)
+
+
 @cache
 def cache_folder() -> Path:
     """The folder of compiled code for the present sources."""
@@ -69,9 +78,12 @@ def cache_folder() -> Path:
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leastaction"
     # The first folder that can be written wins; a temporary one is the last resort.
     for folder in [Path(asked)] if asked else [beside, user]:
+        new = not (folder / source_hash()).exists()
         if _writable(folder / source_hash()):
+            if new:
+                _forget_old(folder)
             return folder / source_hash()
-    return Path(tempfile.gettempdir()) / f"leastaction-{os.getuid()}" / source_hash()
+    return Path(tempfile.mkdtemp(prefix="leastaction-")) / source_hash()
 
 
 class _Locator(_CacheLocator):  # type: ignore[misc]

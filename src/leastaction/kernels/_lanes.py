@@ -286,6 +286,72 @@ def _store_pack(typingctx: Any, array: Any, indices: Any, value: Any) -> Any:
     return signature(types.void, array, types.UniTuple(types.intp, indices.count), PACK), code
 
 
+# --- four neighbouring columns of a plain table in one register: the dense blocks of the Newton recursions ------------
+def _column_pointer(context: Any, builder: Any, array_type: Any, array: Any, i: Any, k: Any) -> Any:
+    view = context.make_array(array_type)(context, builder, array)
+    shape = cgutils.unpack_tuple(builder, view.shape, array_type.ndim)
+    offset = builder.add(builder.mul(i, shape[1]), k)
+    return builder.bitcast(builder.gep(view.data, [offset]), VECTOR.as_pointer())
+
+
+@intrinsic
+def ldp(typingctx: Any, a: Any, i: Any, k: Any) -> Any:
+    """Columns k..k+3 of row i of a contiguous table, as a pack."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.load(_column_pointer(context, builder, sig.args[0], *args), align=8)
+
+    return signature(PACK, a, types.intp, types.intp), code
+
+
+@intrinsic
+def stp(typingctx: Any, a: Any, i: Any, k: Any, value: Any) -> Any:
+    """Store a pack into columns k..k+3 of row i."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        builder.store(args[3], _column_pointer(context, builder, sig.args[0], *args[:3]), align=8)
+        return context.get_dummy_value()
+
+    return signature(types.void, a, types.intp, types.intp, PACK), code
+
+
+@intrinsic
+def hsum(typingctx: Any, a: Any) -> Any:
+    """Sum of the four entries of a pack."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        low = builder.shuffle_vector(args[0], args[0], _mask([0, 1]))
+        high = builder.shuffle_vector(args[0], args[0], _mask([2, 3]))
+        two = builder.fadd(low, high, flags=FLAGS)
+        first, second = (builder.extract_element(two, ir.Constant(I32, k)) for k in (0, 1))
+        return builder.fadd(first, second, flags=FLAGS)
+
+    return signature(types.float64, a), code
+
+
+@intrinsic
+def hsum4(typingctx: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """The sums of four packs, as a pack."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        def shuffle(x: Any, y: Any, where: list[int]) -> Any:
+            return builder.shuffle_vector(x, y, _mask(where))
+
+        left = builder.fadd(
+            shuffle(args[0], args[1], [0, 4, 2, 6]), shuffle(args[0], args[1], [1, 5, 3, 7]), flags=FLAGS
+        )
+        right = builder.fadd(
+            shuffle(args[2], args[3], [0, 4, 2, 6]), shuffle(args[2], args[3], [1, 5, 3, 7]), flags=FLAGS
+        )
+        return builder.fadd(shuffle(left, right, [0, 1, 4, 5]), shuffle(left, right, [2, 3, 6, 7]), flags=FLAGS)
+
+    return signature(PACK, PACK, PACK, PACK, PACK), code
+
+
+def _mask(where: list[int]) -> Any:
+    return ir.Constant(ir.VectorType(I32, len(where)), where)
+
+
 def ld1(a: Any, i: Any) -> Any:
     """Entry i of a vector (of each lane)."""
     return a[i]

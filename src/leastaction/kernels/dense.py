@@ -55,6 +55,9 @@ def proximal_solve(A, b, L, r, x, rho, sweeps):
     for i in range(n):
         top = max(top, A[i, i])
         x[i] = 0.0
+    # rows that do not move anything need no force
+    if top == 0.0:
+        return True
     eps = rho * top
     for i in range(n):
         A[i, i] += eps

@@ -71,7 +71,8 @@ def make_work(system, like):
         table(like, n, 21), table(like, nu, 7), vector(like, nu), table(like, n, 6),
         vector(like, nq), vector(like, nu), vector(like, nu), vector(like, nu),
         np.empty(18 * bodies), np.empty(6 * bodies),
-        np.empty(m), np.empty((m, 6)), np.empty(m), np.empty((m, 2), np.int64), np.empty((m, nu)), np.empty(m), np.empty(m), np.empty((m, m)), np.empty((m, m)),
+        np.empty(m), np.empty((m, 6)), np.empty(m), np.empty((m, 2), np.int64),
+        np.empty((m, nu)), np.empty(m), np.empty(m), np.empty((m, m)), np.empty((m, m)),
     )  # fmt: skip
 
 

@@ -70,7 +70,7 @@ class Passive(NamedTuple):
 
     screw    (ns, 2)  coordinate q and rate v of every single coordinate that has a spring, damper or law
     spring   (ns, 3)  stiffness, rest, damping
-    law      (ns, 4)  addresses of f(q), its energy, f(v) and 0; 0 where there is none
+    law      (ns, 5)  addresses of f(q), its energy, f(v), and the derivatives of f(q) and f(v); 0 where there is none
     ball     (nb, 2)  first coordinate and rate of every ball with a spring or damper
     ball_data (nb, 10) stiffness (3), rest quaternion (4), damping (3)
     free     (nf, 2)  first coordinate and first *linear* rate of every free joint with a spring or damper; its ball

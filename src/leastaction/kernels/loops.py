@@ -2,9 +2,9 @@
 
 Every constraint g of a loop joint depends on the relative motion of its two bodies only, so its rate is
 gdot = G . (v_b - v_a) with one wrench-like row G about the origin, and its second derivative
-G . (a_b - a_a) + Gdot . (v_b - v_a). Rows are those of seed 001, appendix B, corrected as in the errata: position in
-the axes of the parent side, twice the vector part of the relative quaternion, and one row each for universal and
-helical joints.
+G . (a_b - a_a) + Gdot . (v_b - v_a). Rows are those of Bruedigam et al. 2023, appendix B, with its (B.3) corrected:
+position in the axes of the parent side, twice the vector part of the relative quaternion, and one row each for
+universal and helical joints.
 
     g     (m,)    gap of each constraint, metres or radians
     G     (m, 6)  its row
@@ -117,7 +117,8 @@ def helical_row(loops, k, r, a, b, Ra, xa, xb, va, xb_rate, c, s, c_rate, s_rate
     # the gap to the nearest full turn
     gap = dot3(axis, sub3(xb, xa)) - pitch * 2.0 * math.atan2(sigma, c)
     lead = 2.0 * math.pi * pitch
-    gap -= lead * math.floor(gap / lead + 0.5)
+    if lead != 0.0:
+        gap -= lead * math.floor(gap / lead + 0.5)
     row = join(axpy3(-pitch, turn, cross(xb, axis)), axis)
     rate = join(axpy3(-pitch, turn_rate, add3(cross(xb_rate, axis), cross(xb, axis_rate))), axis_rate)
     put_row(r, a, b, gap, row, rate, w, g, G, bias, ends)

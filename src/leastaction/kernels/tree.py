@@ -59,9 +59,9 @@ def set_origin(tree, x, P):
 
 
 @kernel
-def joint_frame(C, i, P, j):
-    """Pose of row i before its motion, from the pose of its parent j."""
-    r0, r1, r2 = ld3(P, j, 0), ld3(P, j, 3), ld3(P, j, 6)
+def joint_frame(C, i, P, j, o):
+    """Pose of row i before its motion, from the pose of its parent j, which begins at column o of P."""
+    r0, r1, r2 = ld3(P, j, o), ld3(P, j, o + 3), ld3(P, j, o + 6)
     c0, c1, c2 = (C[i, 0], C[i, 3], C[i, 6]), (C[i, 1], C[i, 4], C[i, 7]), (C[i, 2], C[i, 5], C[i, 8])
     t = (C[i, POS], C[i, POS + 1], C[i, POS + 2])
     R = (
@@ -69,7 +69,7 @@ def joint_frame(C, i, P, j):
         dot3(r1, c0), dot3(r1, c1), dot3(r1, c2),
         dot3(r2, c0), dot3(r2, c1), dot3(r2, c2),
     )  # fmt: skip
-    p = (ld(P, j, 9) + dot3(r0, t), ld(P, j, 10) + dot3(r1, t), ld(P, j, 11) + dot3(r2, t))
+    p = (ld(P, j, o + 9) + dot3(r0, t), ld(P, j, o + 10) + dot3(r1, t), ld(P, j, o + 11) + dot3(r2, t))
     return R, p
 
 
@@ -101,7 +101,7 @@ def turn_by_quaternion(R, w, x, y, z):
 def move(tree, i, x, P, S):
     """Pose and axes of row i. Returns (R, p)."""
     C = tree.const
-    R, p = joint_frame(C, i, P, tree.rows[i, PARENT])
+    R, p = joint_frame(C, i, P, tree.rows[i, PARENT], 0)
     kind, k, d = tree.rows[i, KIND], tree.rows[i, IX], tree.rows[i, IU]
     if kind == REVOLUTE:
         s, c = sincos(ld1(x, k))

@@ -8,6 +8,7 @@ from typing import Any
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.methods.adaptive import Adaptive
 from leastaction.methods.base import Method
+from leastaction.methods.galerkin import Galerkin
 from leastaction.methods.runge_kutta import RungeKutta
 from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
 from leastaction.model.model import Model
@@ -18,6 +19,8 @@ METHODS: dict[str, tuple[Method, str]] = {
     "rk1": (RungeKutta(1), "explicit Euler, order 1"),
     "rk2": (RungeKutta(2), "Heun, order 2"),
     "rk4": (RungeKutta(4), "classical Runge-Kutta, order 4"),
+    "galerkin:2": (Galerkin(2), "variational, symplectic, order 2; galerkin:4, galerkin:6 and so on for higher orders"),
+    "galerkin:4": (Galerkin(4), "variational, symplectic, order 4"),
     "adaptive": (Adaptive(), "DOP853 with step size control; adaptive:1e-6 sets both tolerances"),
 }
 
@@ -42,6 +45,13 @@ def method_by_name(text: str) -> Method:
         except ValueError as error:
             raise ModelError(f"method '{text}': the tolerance must be a number, got '{parameter}'.") from error
         return Adaptive(tolerance, tolerance)
+    if name == "galerkin":
+        try:
+            return Galerkin(int(parameter) if parameter else 2)
+        except ValueError as error:
+            if isinstance(error, ModelError):
+                raise
+            raise ModelError(f"method '{text}': the order must be a whole number, got '{parameter}'.") from error
     if parameter or name not in METHODS:
         near = difflib.get_close_matches(text, METHODS, n=1)
         hint = f" Did you mean '{near[0]}'?" if near else ""

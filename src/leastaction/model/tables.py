@@ -83,11 +83,12 @@ def passive_table(mechanism: Mechanism, views: dict[str, Any]) -> tuple[kl.Passi
                         address(springs.force) if springs else 0,
                         address(springs.energy) if springs else 0,
                         address(dampers.force) if dampers else 0,
-                        0,
+                        address(springs.derivative) if springs else 0,
+                        address(dampers.derivative) if dampers else 0,
                     )
                 )
     table = kl.Passive(
-        _ints(screw, 2), _floats(spring, 3), _ints(law, 4),
+        _ints(screw, 2), _floats(spring, 3), _ints(law, 5),
         _ints(ball, 2), _floats(ball_data, 10), _ints(free, 2), _floats(free_data, 9),
     )  # fmt: skip
     return table, callbacks

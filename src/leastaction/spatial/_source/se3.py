@@ -6,7 +6,7 @@ wrenches (torque; force). ``dexp`` is the *left* Jacobian (dT T^-1, components i
     Tdot T^-1 = hat(dexp(V) Vdot)        T^-1 Tdot = hat(dexp_right(V) Vdot),   T = exp(V)
     dexp(V) = sum_k ad_V^k / (k+1)!      dexp_right(V) = dexp(-V)
 
-Seed 003 calls ``dexp_inv`` dlog. A twist is a rotation vector with one dual component, w + eps v, and a map of
+Lee et al. 2016 call ``dexp_inv`` dlog. A twist is a rotation vector with one dual component, w + eps v, and a map of
 SE(3) is the map of SO(3) at it (the principle of transference): the lower left block of dexp(V) is the derivative
 of the SO(3) Jacobian at w along v. So with the coefficients of angle.py and x a 3-vector,
 
@@ -162,7 +162,7 @@ def dexp(V: V6, s: V6) -> V6:
 
 @source
 def dexp_inv(V: V6, s: V6) -> V6:
-    """Inverse of the left Jacobian applied to a twist: Vdot from Tdot T^-1. Seed 003's dlog."""
+    """Inverse of the left Jacobian applied to a twist: Vdot from Tdot T^-1. The dlog of Lee et al. 2016."""
     w, v, x = ang(V), lin(V), ang(s)
     e, e1 = dexp_inv_coefficients(dot3(w, w))
     y = jacobian_times(-0.5, e, w, lin(s))
