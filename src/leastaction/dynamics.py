@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.errors import ConvergenceError, ModelError
+from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.model.checks import FloatArray, check_array, check_number, check_vector
 from leastaction.model.model import Model
 from leastaction.model.tables import flat_pose
@@ -72,7 +72,12 @@ def inverse_dynamics(model: Model, q: Any, v: Any, a: Any, *, t: float = 0.0, pa
 
 
 def forward_dynamics(model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.0) -> FloatArray:
-    """Accelerations (nv,) under generalised forces tau, springs, dampers, forces and closed loops."""
+    """Accelerations (nv,) under generalised forces tau, springs, dampers, forces and closed loops.
+
+    Raises:
+        UnsupportedError: the mechanism has joint friction, contact, constraints of the user or springs in a loop joint,
+            which do not count here; ``mechanism.without(...)`` drops them.
+    """
     return _forward(model, q, v, tau, t)[0]
 
 
@@ -85,6 +90,7 @@ def _forward(model: Model, q: Any, v: Any, tau: Any, t: Any) -> tuple[FloatArray
     from leastaction.kernels import entries
 
     qs, vs, single = _motions(model, q, v)
+    _refuse(model, "forward_dynamics", model.features - {"loops", "enforced limits"})
     forces = np.zeros((len(qs), model.nv)) if tau is None else _velocities(model, tau, "tau", len(qs))
     a, lam = np.zeros((len(qs), model.nv)), np.zeros((len(qs), model.constraint_size))
     good = entries.forward_dynamics(model.system, check_times(t, len(qs)), qs, vs, forces, a, lam)

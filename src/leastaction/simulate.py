@@ -104,8 +104,8 @@ def resume(
 ) -> Trajectory:
     """Go on with a run, or with a file of one, for another ``duration`` seconds.
 
-    The result holds the old rows and the new ones, and is bit-identical to one run of the whole length. An array of
-    controls is that of the new steps; a function must be given again.
+    The result holds the old rows and the new ones, and is bit-identical to one run of the whole length. A run that was
+    driven by a control goes on only with a control: a function must be given again, an array is that of the new steps.
 
     Args:
         run: a Trajectory, or the file of one.
@@ -120,6 +120,12 @@ def resume(
     if not isinstance(run, Trajectory):
         run = Trajectory.load(run, model=model)
     check_supported(run.method, run.model)
+    driven = run.controls[-1].kind if run.controls else "none"
+    if control is None and driven != "none":
+        raise ModelError(
+            f"resume: this run was driven by a control ({driven}); give control= for the further steps, "
+            "an array of zeros for none."
+        )
     steps = count_steps(duration, run.clock.dt)
     # a last state that was kept only because it was the last is not part of the longer run
     rows = run.steps // run.every + 1

@@ -76,9 +76,10 @@ def test_blocks_are_found() -> None:
 
 
 def test_first_page_is_conventions() -> None:
-    pages = re.findall(r"^([a-z_]+)$", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
+    docs = ROOT / "docs"
+    pages = re.findall(r"^([a-z_/]+)$", (docs / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert pages[0] == "conventions"
-    assert {f"{page}.md" for page in pages} == {page.name for page in PAGES[1:]} - {"index.md"}
+    assert {f"{page}.md" for page in pages} == {page.relative_to(docs).as_posix() for page in PAGES[1:]} - {"index.md"}
 
 
 def test_every_command_and_option_is_described() -> None:

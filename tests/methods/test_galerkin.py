@@ -303,3 +303,27 @@ def test_a_step_that_is_too_large_fails_loudly_and_keeps_what_it_had():
 def test_loops_are_refused_by_name():
     with pytest.raises(la.UnsupportedError, match="loops"):
         la.simulate(la.models.four_bar().build(), dt=0.01, duration=0.1, method=la.Galerkin(2))
+
+
+@pytest.mark.parametrize(
+    "kind", ["revolute", "prismatic", "helical", "spherical", "planar_free", "cylindrical_free", "free"]
+)
+@pytest.mark.parametrize("order", [2, 4])
+def test_chunks_and_resume_do_not_change_a_bit(kind, order):
+    rng = np.random.default_rng(9)
+    m = la.Mechanism("two")
+    for i, parent in enumerate(("world", "b0")):
+        m.add_body(f"b{i}", mass=1.0 + i, com=rng.normal(size=3) * 0.2, inertia=(0.1, 0.12, 0.15))
+        more = {"pitch": 0.1} if kind == "helical" else {}
+        frame = la.pose(xyz=rng.normal(size=3) * 0.1, rpy=rng.normal(size=3))
+        m.add_joint(f"j{i}", kind, parent=parent, child=f"b{i}", axis=rng.normal(size=3), child_frame=frame, **more)
+    model = m.build()
+    x0 = model.state(retract(model, model.neutral(), rng.normal(size=model.nv) * 0.3), rng.normal(size=model.nv))
+    method = la.Galerkin(order)
+    whole = la.simulate(model, x0, dt=0.005, duration=0.1, method=method)
+    # one step at a time
+    piece = la.simulate(model, x0, dt=0.005, duration=0.005, method=method)
+    for _ in range(19):
+        piece = la.resume(piece, 0.005)
+    assert np.array_equal(whole.q, piece.q)
+    assert np.array_equal(whole.v, piece.v)

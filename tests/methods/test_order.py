@@ -18,6 +18,9 @@ DURATION = 0.4
 STEPS = {1: (400, 800, 1600, 3200), 2: (100, 200, 400, 800), 4: (80, 160, 320, 640)}
 
 FIXED_STEP = {name: method for name, (method, _) in METHODS.items() if not isinstance(method, la.Adaptive)}
+# the variational ones with a tolerance well below their error, and where that error is regular
+FIXED_STEP |= {f"galerkin:{order}": la.Galerkin(order, tolerance=1e-13) for order in (2, 4)}
+STEPS_OF = {"galerkin:2": (200, 400, 800, 1600), "galerkin:4": (40, 80, 160, 320)}
 
 
 def double_pendulum():
@@ -81,11 +84,19 @@ def errors(name, method, steps):
     return np.linalg.norm(difference(model, final.q, run.q[-1])), np.linalg.norm(run.v[-1] - final.v)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("method", FIXED_STEP)
+# a method is not asked for what it does not support
+PAIRS = [
+    (method, system)
+    for method, chosen in FIXED_STEP.items()
+    for system in SYSTEMS
+    if system != "four_bar" or "loops" in chosen.supports
+]
+
+
+@pytest.mark.parametrize(("method", "system"), PAIRS)
 def test_order(method, system):
     chosen = FIXED_STEP[method]
-    steps = np.array(STEPS[chosen.order])
+    steps = np.array(STEPS_OF.get(method, STEPS[chosen.order]))
     found = np.array([errors(system, chosen, int(n)) for n in steps])
     assert found.min() > 1e-13  # above rounding
     # slope of the logarithm of the error against that of dt

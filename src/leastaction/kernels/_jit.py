@@ -65,7 +65,7 @@ def _writable(folder: Path) -> bool:
 
 def _forget_old(folder: Path) -> None:
     """Remove compiled code of other sources that was not made in the last two weeks."""
-    for other in folder.iterdir():
+    for other in folder.iterdir() if folder.is_dir() else ():
         if other.is_dir() and other.name != source_hash() and time.time() - other.stat().st_mtime > 14 * 86400:
             shutil.rmtree(other, ignore_errors=True)
 

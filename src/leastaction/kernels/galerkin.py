@@ -95,6 +95,7 @@ class StepWork(NamedTuple):
     slot: Ints
     first: Ints
     pending: Ints
+    balls: Ints
 
 
 @kernel
@@ -120,8 +121,10 @@ def make_step_work(tree, w, loaded):
         if j > 0 and holds[j] < 0:
             holds[j] = slot[i]
             first[i] |= 2
-    mass = np.zeros(n)
+    mass, balls = np.zeros(n), np.zeros(1, np.int64)
     for i in range(n - 1, 0, -1):
+        if tree.rows[i, KIND] == BALL:
+            balls[0] += 1
         mass[i] += tree.const[i, MASS]
         mass[tree.rows[i, PARENT]] += mass[i]
     return StepWork(
@@ -131,7 +134,7 @@ def make_step_work(tree, w, loaded):
         mass,
         np.zeros((used, N * N)), np.zeros((used, N)), np.zeros((nu * s, N)), np.zeros((nu * s, N)),
         np.zeros((nu * s, N)), np.zeros((nu * s, N)), np.zeros((3 * s, 3 * s)), np.zeros(nu * s),
-        np.zeros((n, N)), slot, first, np.full(used, -1),
+        np.zeros((n, N)), slot, first, np.full(used, -1), balls,
     )  # fmt: skip
 
 

@@ -132,7 +132,7 @@ def add_step(tree, s, xi, old, y, alpha):
 
 @kernel
 def tolerance(tree, nodes, p, w, rtol):
-    """Residual that counts as zero: rtol of the momentum scale, never below the rounding of its terms."""
+    """Residual that counts as zero: rtol of the momentum scale plus the rounding of its terms; and that rounding."""
     scale, reach = 0.0, 0.0
     for d in range(p.size):
         scale = max(scale, abs(p[d]) + abs(w.pull[d, 0]) + abs(w.tau[d, 0]))
@@ -140,7 +140,8 @@ def tolerance(tree, nodes, p, w, rtol):
         reach = max(reach, abs(w.P[i, 9]), abs(w.P[i, 10]), abs(w.P[i, 11]))
     g = abs(tree.gravity[0]) + abs(tree.gravity[1]) + abs(tree.gravity[2])
     push = nodes.h * g * w.mass[0] * (1.0 + reach)
-    return rtol * scale + 1.0e-15 * (push + scale) * math.sqrt(float(p.size)) + 1.0e-300
+    rounding = 1.0e-15 * (push + scale) * math.sqrt(float(p.size)) + 1.0e-300
+    return rtol * scale + rounding, rounding
 
 
 @kernel
@@ -150,7 +151,7 @@ def solve_step(system, nodes, t, x, p, control, active, rtol, most, w, f, xa, ua
     Residual and direction stand at one place each, so that they are compiled into the loop once.
     """
     tree, s = system.tree, len(nodes.w) - 1
-    limit, before, size_before = 0.0, math.inf, math.inf
+    limit, rounding, before, size_before = 0.0, 0.0, math.inf, math.inf
     alpha, steps, inside = 1.0, 0, True
     while True:
         largest, squares = math.inf, math.inf
@@ -158,13 +159,13 @@ def solve_step(system, nodes, t, x, p, control, active, rtol, most, w, f, xa, ua
             largest, squares = evaluate(system, nodes, t, x, p, control, active, w, f, xa, ua)
             count[EVALUATIONS] += 1
             if limit == 0.0:
-                limit = tolerance(tree, nodes, p, w, rtol)
+                limit, rounding = tolerance(tree, nodes, p, w, rtol)
         if largest <= limit:
             break
         if squares <= (1.0 - 1.0e-4 * alpha) * before and math.isfinite(squares):
             # a point to go on from: the sum of squares descends along the Newton direction
             if steps == most:
-                return False
+                break
             if active:
                 impulse_derivatives(system, nodes, x, w, f, xa, ua, K, Dm)
             direction(tree, nodes, w, K, Dm)
@@ -174,15 +175,16 @@ def solve_step(system, nodes, t, x, p, control, active, rtol, most, w, f, xa, ua
                     old[d, a] = w.xi[d, a]
             before, size_before, alpha = squares, largest, 1.0
         else:
-            # backtrack; rounding may stop the descent just above the tolerance
+            # backtrack, until only rounding can be to blame
             if steps == 0 or alpha < 1.0e-3:
-                return size_before <= 1.0e3 * limit and largest <= 1.0e3 * limit
+                break
             alpha *= 0.5
             count[CUTS] += 1
         inside = add_step(tree, s, w.xi, old, w.y, alpha)
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
-    return True
+    # rounding may stop the descent just above the tolerance
+    return largest <= limit or (size_before <= 100.0 * rounding and largest <= 100.0 * rounding)
 
 
 @kernel
@@ -210,9 +212,12 @@ def place_start(tree, nodes, x, w):
 
 @kernel
 def start_step(tree, nodes, x, w, moved):
-    """Tables of node 0: copied from the end of the last step, or placed anew where the origin moves along."""
+    """Tables of node 0: copied from the end of the last step where that is the same to the last bit, else placed anew.
+
+    Not so where the origin moves along, or where the quaternion of a ball was normalised.
+    """
     s = len(nodes.w) - 1
-    if not moved or tree.moves.size > 0:
+    if not moved or tree.moves.size > 0 or w.balls[0] > 0:
         place_start(tree, nodes, x, w)
         return
     for i in range(1, tree.rows.shape[0]):
@@ -222,16 +227,9 @@ def start_step(tree, nodes, x, w, moved):
         stp(w.M, i, 4, ldp(w.M, i, 9 * s + 4))
         w.M[i, 8] = w.M[i, 9 * s + 8]
         d = tree.rows[i, IU]
-        if tree.rows[i, KIND] == BALL:
-            # at the centre of the chart S is Q
-            for k in range(d, d + 3):
-                for e in range(6):
-                    w.Q[k, e] = w.Q[k, 6 * s + e]
-                    w.S[k, e] = w.Q[k, e]
-        else:
-            stp(w.S, d, 0, ldp(w.S, d, 6 * s))
-            w.S[d, 4] = w.S[d, 6 * s + 4]
-            w.S[d, 5] = w.S[d, 6 * s + 5]
+        stp(w.S, d, 0, ldp(w.S, d, 6 * s))
+        w.S[d, 4] = w.S[d, 6 * s + 4]
+        w.S[d, 5] = w.S[d, 6 * s + 5]
     # the first and the last weight are the same
     for d in range(w.pull.shape[0]):
         w.pull[d, 0] = w.pull[d, s]

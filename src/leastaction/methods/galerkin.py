@@ -21,10 +21,11 @@ _GUESSES = {"hold": 0, "euler": 1, "quadratic": 2}
 
 @final
 class Galerkin(Method):
-    """Variational integrator of order 2s with s + 1 Lobatto nodes; symplectic, keeps momenta, no energy drift.
+    """Variational integrator of order 2s with s + 1 Lobatto nodes: symplectic, and it keeps momenta.
 
-    The discrete Euler-Lagrange equations of the whole mechanism are solved by Newton's method with an exact direction
-    in O(n). Joints are sequences of screws and balls; the chart of a ball is centred at the start of the step, so
+    The discrete Euler-Lagrange equations of the whole mechanism are solved by Newton's method with a direction in O(n)
+    that is exact for gravity, springs, dampers and control; forces on bodies count as constant in it (not in the
+    equations). Joints are sequences of screws and balls; the chart of a ball is centred at the start of the step, so
     nothing is ever singular. Trees only: closed loops are refused.
 
     Args:
@@ -39,7 +40,7 @@ class Galerkin(Method):
     conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum"})
 
     def __init__(
-        self, order: int = 2, *, guess: str = "quadratic", tolerance: float = 1e-10, iterations: int = 30
+        self, order: int = 2, *, guess: str = "quadratic", tolerance: float = 1e-12, iterations: int = 30
     ) -> None:
         if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 2 or order % 2:
             raise ModelError(f"Galerkin: order must be an even number from 2 on, got {order!r}.")
@@ -141,6 +142,7 @@ def lobatto(s: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
             inner = inner - legendre.legval(inner, derivative) / legendre.legval(inner, legendre.legder(derivative))
     x = np.concatenate([[-1.0], inner, [1.0]])
     w = 1.0 / (s * (s + 1) * legendre.legval(x, coefficients) ** 2)
+    w[0] = w[s] = 1.0 / (s * (s + 1))
     c = 0.5 * (1.0 + x)
     # derivative matrix by barycentric weights
     gaps = c[:, None] - c[None, :] + np.eye(s + 1)

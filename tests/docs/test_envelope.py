@@ -1,0 +1,124 @@
+"""The tables of methods and of what they support say what the code does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from leastaction.methods.registry import METHODS, check_supported
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def table(page: str, corner: str) -> list[dict[str, str]]:
+    """Rows of the table of a page whose first heading is ``corner``, by heading, without code marks."""
+    lines = (DOCS / page).read_text(encoding="utf-8").replace("`", "").splitlines()
+    first = next(k for k, line in enumerate(lines) if line.startswith(f"| {corner} |"))
+    cells = []
+    for line in lines[first:]:
+        if not line.startswith("|"):
+            break
+        cells.append([cell.strip() for cell in line.strip("|").split("|")])
+    return [dict(zip(cells[0], row, strict=True)) for row in cells[2:]]
+
+
+def words(text: str) -> frozenset[str]:
+    """A list in a cell; a dash is an empty one."""
+    return frozenset() if text == "-" else frozenset(text.split(", "))
+
+
+def arm() -> la.Mechanism:
+    m = la.Mechanism("arm")
+    m.add_body("link", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    m.add_joint("hinge", "revolute", parent="world", child="link", limits=(-1.0, 1.0))
+    return m
+
+
+def with_loop() -> la.Mechanism:
+    return la.models.four_bar()
+
+
+def with_loop_spring() -> la.Mechanism:
+    m = la.models.four_bar()
+    m.joints[m.build().loop_names[0]].damping = np.array([0.1])
+    return m
+
+
+def with_friction() -> la.Mechanism:
+    m = arm()
+    m.joints["hinge"].friction = np.array([0.1])
+    return m
+
+
+def with_ground() -> la.Mechanism:
+    m = arm()
+    m.add_ground()
+    return m
+
+
+def with_limits() -> la.Mechanism:
+    m = arm()
+    m.enforce_limits()
+    return m
+
+
+def with_constraint(kind: str) -> Callable[[], la.Mechanism]:
+    def make() -> la.Mechanism:
+        m = arm()
+        m.add_constraint(la.Constraint(("link",), lambda *_: [0.0], lambda *_: [[0.0] * 6], kind=kind))
+        return m
+
+    return make
+
+
+MECHANISMS: dict[str, Callable[[], la.Mechanism]] = {
+    "loops": with_loop,
+    "loop joint forces": with_loop_spring,
+    "joint friction": with_friction,
+    "contact": with_ground,
+    "enforced limits": with_limits,
+    **{f"{kind} constraints": with_constraint(kind) for kind in ("equality", "velocity", "inequality")},
+}
+
+
+def test_the_matrix_has_every_feature_and_method() -> None:
+    rows = table("envelope.md", "feature")
+    assert {row["feature"] for row in rows} == set(MECHANISMS)
+    assert list(rows[0]) == ["feature", *METHODS]
+
+
+@pytest.mark.parametrize("feature", list(MECHANISMS))
+def test_the_matrix_is_what_methods_do(feature: str) -> None:
+    row = next(row for row in table("envelope.md", "feature") if row["feature"] == feature)
+    model = MECHANISMS[feature]().build()
+    assert feature in model.features
+    for name, (method, _) in METHODS.items():
+        assert row[name] == ("yes" if feature in method.supports else "no"), name
+        if row[name] == "no":
+            with pytest.raises(la.UnsupportedError):
+                check_supported(method, model)
+        else:
+            check_supported(method, model)
+
+
+def test_the_table_of_methods_is_what_classes_declare() -> None:
+    rows = table("methods.md", "short name")
+    assert [row["short name"] for row in rows] == list(METHODS)
+    for row in rows:
+        method = METHODS[row["short name"]][0]
+        assert repr(eval(row["method"], {"la": la})) == repr(method)
+        assert int(row["order"]) == method.order
+        assert row["symplectic"] == ("yes" if method.symplectic else "no")
+        assert words(row["conserves"]) == method.conserves
+        assert words(row["supports"]) == method.supports
+        assert not method.symmetric
+
+
+def test_equations_of_the_theory_are_numbered_as_in_the_kernels() -> None:
+    text = (DOCS / "theory" / "galerkin.md").read_text(encoding="utf-8")
+    assert re.findall(r"\\tag\{(\d)\}", text) == list("12345678")
