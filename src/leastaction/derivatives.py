@@ -15,7 +15,7 @@ from leastaction import dynamics
 from leastaction.errors import ConvergenceError, UnsupportedError
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.joints import layout
-from leastaction.model.model import JointView, Model
+from leastaction.model.model import JointView, Model, check_model
 from leastaction.spatial import quaternion, se3, so3
 
 
@@ -43,6 +43,7 @@ def inverse_dynamics_derivatives(
     """Derivatives of ``inverse_dynamics`` by q (displacements), v and a, at one state."""
     from leastaction.kernels import entries
 
+    check_model(model)
     q, v, a, t = model.check_q(q), model.check_v(v), model.check_v(a, "a"), check_number(t, "time")
     tree, n = model.system.tree, model.nv
     dx, du, H, f = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), np.zeros(n)
@@ -64,6 +65,7 @@ def forward_dynamics_derivatives(
     model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.0
 ) -> ForwardDerivatives:
     """Derivatives of ``forward_dynamics`` by q (displacements), v and tau, at one state of a tree."""
+    check_model(model)
     if model.constraint_size:
         raise UnsupportedError(
             f"'{model.name}' has closed loops ({', '.join(model.loop_names)}); "

@@ -14,7 +14,7 @@ import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.model.checks import FloatArray, check_array, check_number, check_vector
-from leastaction.model.model import Model
+from leastaction.model.model import Model, check_model
 from leastaction.model.tables import flat_pose
 
 
@@ -120,6 +120,7 @@ def energy(model: Model, q: Any, v: Any = None) -> Energy:
     from leastaction.kernels import entries
 
     qs, vs, single = _motions(model, q, v)
+    _refuse(model, "energy", model.features & {"loop joint forces"})
     out = np.zeros((len(qs), 3))
     entries.energies(model.system, qs, vs, out)
     model.raise_pending()
@@ -136,6 +137,7 @@ def momentum(model: Model, q: Any, v: Any) -> Momentum:
 
 def center_of_mass(model: Model, q: Any) -> FloatArray:
     """Centre of mass (3,) of everything that moves, in the world."""
+    check_model(model)
     if model.total_mass == 0:
         raise ModelError("center_of_mass: nothing that moves has mass.")
     out, single = _momenta(model, q, None)
@@ -214,17 +216,28 @@ def wrench_forces(model: Model, q: Any, wrenches: dict[str, Any]) -> FloatArray:
     """
     from leastaction.kernels import entries
 
-    qs, _ = _positions(model, q)
+    qs, single = _positions(model, q)
+    if not single:
+        raise ModelError(f"wrench_forces takes one state, got {len(qs)} rows of q; call it for each of them.")
     rows, frames = _frames(model, list(wrenches))
     given = [check_vector(wrench, 6, f"wrench on '{name}'") for name, wrench in wrenches.items()]
     out: FloatArray = np.zeros((1, model.nv))
-    entries.wrench_forces(model.system, qs[:1], rows, frames, np.array(given).reshape(1, -1, 6), out)
+    entries.wrench_forces(model.system, qs, rows, frames, np.array(given).reshape(1, -1, 6), out)
     return _result(out, True, "forces of wrenches: the numbers")
+
+
+def _refuse(model: Model, what: str, features: frozenset[str]) -> None:
+    """Raise for the first feature of the model that a function does not count."""
+    for feature in sorted(features):
+        raise UnsupportedError(
+            f"{what}: '{model.name}' has {feature}, which does not count here; mechanism.without(...) drops it."
+        )
 
 
 # --- inputs ------------------------------------------------------------------------------------------------------
 def _positions(model: Model, q: Any) -> tuple[FloatArray, bool]:
     """Rows (rows, nq) of checked coordinates, and whether one state was given."""
+    check_model(model)
     if _is_one(q):
         return model.check_q(q)[None], True
     return model.check_rows(q), False

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from leastaction import dynamics
-from leastaction.errors import ConvergenceError
+from leastaction.errors import ConvergenceError, ModelError
 from leastaction.model.checks import FloatArray
 from leastaction.model.configuration import retract
 from leastaction.model.joints import layout
-from leastaction.model.model import Model, State
+from leastaction.model.model import Model, State, check_model
 from leastaction.spatial import quaternion
 
 
@@ -92,7 +92,11 @@ def project(model: Model, state: State, *, tolerance: float = 1e-12, iterations:
 
     Raises:
         ConvergenceError: no such position was found.
+        ModelError: this is no model, or no state of it.
     """
+    check_model(model)
+    if not isinstance(state, State):
+        raise ModelError(f"project: expected a state, got {type(state).__name__}; make one by model.state(q, v).")
     state = model.state(state.q, state.v, state.t)
     q, gap = _nearest_closed(model, state, tolerance, iterations)
     q, gap = _close(model, q, gap, tolerance)
@@ -156,29 +160,51 @@ def _least(M: FloatArray, G: FloatArray, b: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.solve(L.T, y))
 
 
-def limits_crossed(model: Model, t: FloatArray, q: FloatArray, v: FloatArray) -> dict[str, str]:
-    """Joints whose limits or speeds were crossed in rows of a run: name -> words."""
+def limits_crossed(
+    model: Model, t: FloatArray, q: FloatArray, v: FloatArray, tau: FloatArray | None = None
+) -> dict[str, str]:
+    """Joints whose limits, speeds or efforts were crossed in rows of a run: name -> words, one part per crossing.
+
+    Args:
+        model: the model.
+        t: times (rows,), seconds.
+        q: coordinates (rows, nq).
+        v: velocities (rows, nv).
+        tau: generalised forces (rows, nv) of the control, newtons and newton metres; without them efforts are not
+            looked at.
+    """
     out: dict[str, str] = {}
     for name, view in model.joints.items():
         joint = view.joint
+        found: list[str] = []
+        # positions: by coordinate, a rotation by its angle
         for piece in layout(joint):
             low, high = joint.limits[piece.limit]
             if not np.isfinite([low, high]).any():
                 continue
-            here = q[:, view.q][:, piece.q]
+            here, label = q[:, view.q][:, piece.q], joint.coordinate_names[piece.q.start]
             if piece.factor == "ball":
                 value = np.linalg.norm(np.atleast_2d(quaternion.log(here)), axis=1)
+                label = f"{label.removesuffix('qw')}rotation"
             else:
                 value = here[:, 0]
-            over = np.maximum(low - value, value - high)
-            if over.max() > 0:
-                first = int(np.flatnonzero(over > 0)[0])
-                out[name] = f"crossed by {over.max():.3g}, first at t = {t[first]:.4g} s"
-        fast = np.abs(v[:, view.v]) - joint.speed
-        if name not in out and joint.nv and fast.max() > 0:
-            first = int(np.flatnonzero(fast.max(axis=1) > 0)[0])
-            out[name] = f"speed crossed by {fast.max():.3g}, first at t = {t[first]:.4g} s"
+            found += _crossing(label, np.maximum(low - value, value - high), t)
+        # rates and forces, by velocity
+        for k, label in enumerate(joint.velocity_names):
+            found += _crossing(f"speed of {label}", np.abs(v[:, view.v][:, k]) - joint.speed[k], t)
+            if tau is not None:
+                found += _crossing(f"effort of {label}", np.abs(tau[:, view.v][:, k]) - joint.effort[k], t)
+        if found:
+            out[name] = "; ".join(found)
     return out
+
+
+def _crossing(label: str, over: FloatArray, t: FloatArray) -> list[str]:
+    """Words for a bound that was crossed by ``over`` (rows,) where that is above zero; none where it was not."""
+    if not (over > 0).any():
+        return []
+    first = int(np.flatnonzero(over > 0)[0])
+    return [f"{label} crossed by {over.max():.3g}, first at t = {t[first]:.4g} s"]
 
 
 def joint_forces(

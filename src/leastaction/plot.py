@@ -25,6 +25,9 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 DASHES = ("-", "--", ":", "-.")
 LARGEST_LEGEND = 12
 
+# what is smaller is drawn here on logarithmic axes
+_LOG_FLOOR = 1e-18
+
 # black on white whatever the user's own defaults are; text in vector files stays text
 _STYLE = {
     "font.family": "sans-serif",
@@ -252,7 +255,8 @@ def _draw_panel(axes: Any, panel: Panel, times: list[FloatArray]) -> None:
         t = times[index] if len(times) > 1 else times[0]
         # too many to name: from dark to light in the order of the joints
         style = _gradient(index, len(panel.curves)) if many else colour_of(index)
-        y = np.where(curve.y > 0, curve.y, np.nan) if panel.log else curve.y
+        # far below rounding nothing is to be seen: such numbers would only stretch the axis
+        y = np.where(curve.y > 0, np.maximum(curve.y, _LOG_FLOOR), np.nan) if panel.log else curve.y
         axes.plot(t, y, label=_plain(curve.label), marker="." if len(t) == 1 else None, **style)
     axes.set_title(panel.title)
     axes.set_ylabel(panel.ylabel)

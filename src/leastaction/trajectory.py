@@ -23,7 +23,7 @@ from leastaction.methods.base import Clock, Memory, Method
 from leastaction.methods.registry import method_from_options
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.files import MAX_RUN_BYTES, check_path, read_file, write_beside
-from leastaction.model.model import Model, State
+from leastaction.model.model import Model, State, check_model
 from leastaction.model.serialize import mechanism_from_dict, mechanism_to_dict
 from leastaction.report import Report
 
@@ -220,6 +220,7 @@ class Trajectory:
             "version": _VERSION,
             "mechanism": mechanism,
             "mechanism_missing": missing,
+            "joints": _joints(self.model),
             "method": {"class": type(self.method).__name__, "options": self.method.options()},
             "t0": self.clock.t0,
             "dt": self.clock.dt,
@@ -242,7 +243,37 @@ class Trajectory:
                 raise ModelError(f"{path}: the mechanism is not in the file ({why}); give model=.")
             with _naming(path):
                 model = mechanism_from_dict(meta["mechanism"]).build()
+        with _naming(path):
+            check_model(model)
+            _check_joints(model, meta)
         return _from_file(path, model, meta, arrays)
+
+
+def _joints(model: Model) -> list[list[str]]:
+    """Name and kind of every moving joint, in the order of q."""
+    return [[view.name, view.kind] for view in model.joints.values()]
+
+
+def _check_joints(model: Model, meta: dict[str, Any]) -> None:
+    """Refuse a model whose joints are not those of the run; files without the list, older ones, are taken as they are.
+
+    Equal sizes are not enough: the numbers of one mechanism mean nothing to another.
+    """
+    there, here = meta.get("joints"), _joints(model)
+    if there is None or there == here:
+        return
+    pairs = there if isinstance(there, list) else [there]
+    k = next((k for k, (a, b) in enumerate(zip(pairs, here, strict=False)) if a != b), min(len(pairs), len(here)))
+    theirs, ours = (_words(joints[k]) if k < len(joints) else "none" for joints in (pairs, here))
+    raise ModelError(
+        f"the run is of another model than '{model.name}': its joint number {k} is {theirs}, that of the model {ours}; "
+        "give the model that ran."
+    )
+
+
+def _words(joint: Any) -> str:
+    """A joint of the list in the file, in words."""
+    return " ".join(map(str, joint)) if isinstance(joint, list) else str(joint)
 
 
 @contextmanager

@@ -72,7 +72,9 @@ def _bodies(model: Model) -> Any:
 def _joints(model: Model) -> Any:
     """One row for each joint of the tree, fixed and locked ones included."""
     table = _table("joints", "name", "kind", "parent -> child", "q", "v", "limits", "forces and bounds")
-    for name in model.topology.tree:
+    # those that move in the order of q, then the rest in the order of the tree
+    moving = sorted(model.joints, key=lambda name: model.joints[name].q.start)
+    for name in (*moving, *(name for name in model.topology.tree if name not in model.joints)):
         joint = model.mechanism.joints[name]
         view = model.joints.get(name)
         q, v = ("", "") if view is None else (_range(view.q), _range(view.v))

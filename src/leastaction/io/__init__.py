@@ -87,7 +87,13 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
     ``.json`` is the package's own format and reads back to the last bit. ``.urdf`` reads back to 1e-12; what URDF
     cannot express is an error that names it.
     """
+    from leastaction.model.mechanism import Mechanism
+
     file = check_path(path)
+    if not isinstance(mechanism, Mechanism):
+        raise ModelError(
+            f"{file}: save writes a mechanism, got {type(mechanism).__name__}; that of a model is model.mechanism."
+        )
     ending = file.suffix.lower()
     if ending == ".json":
         from leastaction.io.json_file import write_json

@@ -12,6 +12,7 @@ ALLOW = {
     "mimic": "URDF: a joint that follows another one; allowed, it moves on its own",
     "inertia": "URDF: an inertia that no body has; allowed, the nearest possible one is taken",
     "meshes": "a mesh file that is missing or may not be read; allowed, the link has one shape less",
+    "unknown": "URDF: an unknown element inside a link, a joint, <inertial>, <limit> or <dynamics>; allowed, not read",
     "actuators": "MJCF: an actuator that does not act on one coordinate of a joint",
     "armature": "MJCF: armature where it has no meaning here (free joints)",
     "equality": "MJCF: an equality constraint other than connect and weld",
@@ -24,6 +25,12 @@ ALLOW = {
     "tendon": "MJCF: tendons with stiffness, damping, friction, armature or limits",
 }
 """Names for ``allow=``: what changes the motion, cannot be honoured, and is dropped only on request."""
+
+HARMLESS = "not read, it does not change the motion"
+"""Reason for an element that is known, and is known not to move anything."""
+
+UNKNOWN = "unknown element, not read"
+"""Reason for an element that the reader does not know."""
 
 
 def check_allow(allow: Iterable[str]) -> frozenset[str]:
@@ -53,7 +60,7 @@ class Notes:
         """One note; the same one twice is kept once."""
         self._lines.setdefault(text)
 
-    def ignore(self, element: Element, reason: str = "not read, it does not change the motion") -> None:
+    def ignore(self, element: Element, reason: str = UNKNOWN) -> None:
         """Note an element that is not read; many of one tag become one line."""
         self._ignored.setdefault((element.tag, reason), []).append(element.line)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from leastaction.errors import ModelError
 from leastaction.io.notes import Notes, located
 from leastaction.io.roots import Roots
+from leastaction.io.urdf_extensions import ignore_extension
 from leastaction.io.urdf_inertia import link_masses, read_origin
 from leastaction.io.urdf_joints import add_joint
 from leastaction.io.urdf_links import LinkReader
@@ -36,7 +37,7 @@ def read_urdf(
         path: the file, for the folders it may read.
         floating: a free joint "root" carries the root link, instead of a fixed one.
         package_dirs: folders that hold the packages of ``package://`` names.
-        allow: what may be dropped or changed: "mimic", "meshes", "inertia".
+        allow: what may be dropped or changed: "mimic", "meshes", "inertia", "unknown".
         name: name of the mechanism, the robot's own by default.
     """
     if root.tag != "robot":
@@ -83,7 +84,7 @@ def _collect(root: Element, notes: Notes) -> tuple[dict[str, Element], dict[str,
         elif element.tag.startswith("xacro:"):
             raise element.error("this is a xacro template; run xacro on it first and load its output.")
         elif element.tag != "material":
-            notes.ignore(element)
+            ignore_extension(element, notes)
     if not links:
         raise root.error("the robot has no <link>.")
     return links, joints

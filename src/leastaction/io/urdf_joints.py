@@ -7,6 +7,7 @@ from typing import Any
 
 from leastaction.errors import ModelError
 from leastaction.io.notes import Notes, located
+from leastaction.io.urdf_extensions import refuse_unknown
 from leastaction.io.urdf_inertia import read_origin
 from leastaction.io.xml import Element
 from leastaction.model.mechanism import Mechanism
@@ -25,7 +26,7 @@ UNBOUNDED = sys.float_info.max
 """A bound of this size is no bound: what the writer puts where URDF asks for a number and there is none."""
 
 _AXIS = (1.0, 0.0, 0.0)
-_READ = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"}
+_READ = frozenset({"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"})
 
 
 def add_joint(m: Mechanism, joint: Element, parent: str, child: str, notes: Notes) -> None:
@@ -49,9 +50,9 @@ def add_joint(m: Mechanism, joint: Element, parent: str, child: str, notes: Note
     if mimic is not None and kind != "fixed":
         leader = mimic.string("joint")
         notes.unless_allowed("mimic", joint.error(f'it mimics the joint "{leader}", which is not supported.'))
-    for element in joint:
-        if element.tag not in _READ:
-            notes.ignore(element)
+    refuse_unknown(joint, _READ, notes)
+    for element in (*joint.all("limit"), *joint.all("dynamics")):
+        refuse_unknown(element, frozenset(), notes)
 
 
 def _axis(joint: Element) -> tuple[float, ...]:

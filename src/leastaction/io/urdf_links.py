@@ -10,10 +10,14 @@ import numpy as np
 from leastaction.errors import ModelError
 from leastaction.io.notes import Notes, located
 from leastaction.io.roots import Roots
+from leastaction.io.urdf_extensions import ignore_extension, refuse_unknown
 from leastaction.io.urdf_inertia import RawMass, read_origin
 from leastaction.io.xml import Element
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+
+_READ = frozenset({"inertial", "visual", "collision"})
+_READ_INERTIAL = frozenset({"origin", "mass", "inertia"})
 
 
 class LinkReader:
@@ -38,9 +42,9 @@ class LinkReader:
         given = {} if properties is None else dataclasses.asdict(properties)
         with located(link):
             m.add_body(link.string("name"), shapes=shapes, **given)
-        for child in link:
-            if child.tag not in ("inertial", "visual", "collision"):
-                self.notes.ignore(child)
+        refuse_unknown(link, _READ, self.notes)
+        for inertial in link.all("inertial"):
+            refuse_unknown(inertial, _READ_INERTIAL, self.notes)
 
     def _shapes(self, link: Element) -> list[Shape]:
         """Shapes of a link in order; a visual and a collision of the same geometry become one shape."""
@@ -71,7 +75,7 @@ class LinkReader:
         # what is known inside such an element
         for child in element:
             if child.tag not in ("origin", "geometry", "material"):
-                self.notes.ignore(child)
+                ignore_extension(child, self.notes)
         geometries = element.all("geometry")
         if not geometries:
             raise element.error("<geometry> is missing.")

@@ -178,7 +178,7 @@ class Model:
             for name, value in q.items():
                 out[self.joint(name).q] = check_coordinates(self.joint(name).joint, value, f"state: joint '{name}'")
             return out
-        array = _vector(q, self.nq, "q", self.joints)
+        array = _vector(q, self.nq, "state: q", self.joints)
         return self._normalised(array.reshape(1, -1), "state").reshape(-1)
 
     def check_rows(self, q: Any) -> FloatArray:
@@ -214,16 +214,22 @@ class Model:
         ]
 
     def check_v(self, v: Any, what: str = "v") -> FloatArray:
-        """Velocities, accelerations or generalised forces (nv,) from an array or a dict."""
+        """Velocities, accelerations or generalised forces (nv,) from an array or a dict.
+
+        None is zero, but not what a function of the user returned (``what`` is "control"): there a return is missing.
+        """
         out = np.zeros(self.nv)
+        where, label = ("control", "tau") if what == "control" else ("state", what)
+        if v is None and where == "control":
+            raise ModelError(f"control: the function returned None; return {self.nv} numbers or a dict by joint name.")
         if v is None:
             return out
         if not isinstance(v, Mapping):
-            return _vector(v, self.nv, what, self.joints)
+            return _vector(v, self.nv, f"{where}: {label}", self.joints)
         for name, value in v.items():
             view = self.joint(name)
             names = ", ".join(view.joint.velocity_names)
-            wrong = f"state: joint '{name}': expected {view.nv} finite numbers ({names})"
+            wrong = f"{where}: joint '{name}': expected {view.nv} finite numbers ({names})"
             array = np.atleast_1d(_numbers(value, wrong))
             if array.shape != (view.nv,) or not np.isfinite(array).all():
                 raise ModelError(f"{wrong}, got {value!r}.")
@@ -248,6 +254,12 @@ class Model:
         return f"joint '{name}' {why}, so it has no coordinates; those that move are {quoted(list(self.joints)[:20])}."
 
 
+def check_model(model: Any) -> None:
+    """Refuse what is not a model, such as a mechanism that was not built."""
+    if not isinstance(model, Model):
+        raise ModelError(f"expected a model, got {type(model).__name__}; call mechanism.build().")
+
+
 _CONSTRAINTS = ("equality", "velocity", "inequality")
 
 
@@ -270,13 +282,13 @@ def _near(name: Any, known: Mapping[str, Any]) -> str:
 
 def _vector(value: Any, n: int, what: str, joints: Mapping[str, JointView]) -> FloatArray:
     """A finite vector of n numbers, a copy."""
-    array = _numbers(value, f"state: {what} must be {n} numbers or a dict by joint name")
+    array = _numbers(value, f"{what} must be {n} numbers or a dict by joint name")
     if array.shape != (n,):
         names = quoted(list(joints)[:20])
-        raise ModelError(f"state: {what} has shape {array.shape}, expected ({n},) for the joints {names}.")
+        raise ModelError(f"{what} has shape {array.shape}, expected ({n},) for the joints {names}.")
     if not np.isfinite(array).all():
         where = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise ModelError(f"state: {what}[{where}] is {array[where]}; every number must be finite.")
+        raise ModelError(f"{what}[{where}] is {array[where]}; every number must be finite.")
     return array
 
 

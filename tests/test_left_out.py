@@ -1,0 +1,46 @@
+"""What a function does not count it refuses by name, rather than answer as if it were not there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leastaction as la
+
+
+def hinge(**data) -> la.Mechanism:
+    m = la.Mechanism("hinge")
+    m.add_body("link", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.01), shape=la.Sphere(0.1))
+    m.add_joint("joint", "revolute", parent="world", child="link", axis=(0, 1, 0), **data)
+    return m
+
+
+def test_forward_dynamics_does_not_leave_out_friction_or_contact():
+    with pytest.raises(la.UnsupportedError, match="joint friction"):
+        la.forward_dynamics(hinge(friction=5.0).build(), [0.1], [0.0])
+    grounded = hinge()
+    grounded.add_ground()
+    with pytest.raises(la.UnsupportedError, match="contact"):
+        la.forward_dynamics(grounded.build(), [0.1], [0.0])
+    # what the hint says works
+    assert np.isfinite(la.forward_dynamics(hinge(friction=5.0).without("friction").build(), [0.1], [0.0])).all()
+
+
+def test_springs_in_a_loop_joint_are_not_left_out_of_the_energy():
+    m = la.models.four_bar()
+    loop = m.joints[m.build().loop_names[0]]
+    loop.stiffness = np.array([100.0])
+    model = m.build()
+    with pytest.raises(la.UnsupportedError, match="loop joint forces"):
+        la.energy(model, model.neutral())
+    with pytest.raises(la.UnsupportedError, match="loop joint forces"):
+        la.forward_dynamics(model, model.neutral(), np.zeros(model.nv))
+
+
+def test_a_driven_run_goes_on_only_with_a_control():
+    model = la.models.pendulum().build()
+    run = la.simulate(model, dt=0.01, duration=0.1, control=lambda t, state: [5.0])
+    with pytest.raises(la.ModelError, match="driven by a control"):
+        la.resume(run, 0.1)
+    whole = la.simulate(model, dt=0.01, duration=0.2, control=lambda t, state: [5.0])
+    assert np.array_equal(la.resume(run, 0.1, control=lambda t, state: [5.0]).q, whole.q)
