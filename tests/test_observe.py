@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction import observe
+from leastaction import derivatives, dynamics, observe
 from leastaction.model.configuration import difference
 
 
@@ -54,3 +54,67 @@ def test_what_cannot_close_is_an_error_with_the_gap():
     with pytest.raises(la.ConvergenceError, match="the largest gap is still 5") as raised:
         la.project(model, model.state([0.3]))
     assert np.isfinite(raised.value.state.q).all()
+
+
+def test_every_crossing_is_named():
+    m = la.Mechanism("sled")
+    m.add_body("sled", mass=1.0, com=(0, 0, 0), inertia=(1, 1, 1))
+    limits = [(-1.0, 1.0), (-2.0, 2.0), (None, None)]
+    m.add_joint("slide", "planar", parent="world", child="sled", limits=limits, speed=5.0, effort=3.0)
+    model = m.build()
+    names, rates = m.joints["slide"].coordinate_names, m.joints["slide"].velocity_names
+    t, q, v = np.array([0.0, 0.5]), np.array([[0.0, 0, 0], [1.5, -2.25, 9.0]]), np.array([[7.0, 0, 0], [0, -6, 0]])
+    tau = np.array([[0.0, 0, 0], [0, 0, -3.5]])
+    found = [
+        f"{names[0]} crossed by 0.5, first at t = 0.5 s",
+        f"{names[1]} crossed by 0.25, first at t = 0.5 s",
+        f"speed of {rates[0]} crossed by 2, first at t = 0 s",
+        f"speed of {rates[1]} crossed by 1, first at t = 0.5 s",
+    ]
+    assert observe.limits_crossed(model, t, q, v) == {"slide": "; ".join(found)}
+    # efforts where the forces are known
+    found.append(f"effort of {rates[2]} crossed by 0.5, first at t = 0.5 s")
+    assert set(observe.limits_crossed(model, t, q, v, tau)["slide"].split("; ")) == set(found)
+    assert observe.limits_crossed(model, t, 0 * q, 0 * v, 0 * tau) == {}
+
+
+@pytest.mark.parametrize("state", [None, {"crank_hinge": 0.3}, np.zeros(3)])
+def test_project_wants_a_state(state):
+    with pytest.raises(la.ModelError, match=r"project: expected a state, got \w+; make one by model\.state"):
+        la.project(four_bar(), state)
+
+
+CALLS = {
+    "mass_matrix": ([0],),
+    "inverse_dynamics": ([0], [0], [0]),
+    "forward_dynamics": ([0], [0]),
+    "loop_forces": ([0], [0]),
+    "bias_forces": ([0], [0]),
+    "gravity_forces": ([0],),
+    "energy": ([0], [0]),
+    "momentum": ([0], [0]),
+    "center_of_mass": ([0],),
+    "centroidal_map": ([0],),
+    "poses": ([0],),
+    "jacobian": ([0], "bob"),
+    "body_twists": ([0], [0]),
+    "wrench_forces": ([0], {}),
+    "inverse_dynamics_derivatives": ([0], [0], [0]),
+    "forward_dynamics_derivatives": ([0], [0]),
+    "project": (None,),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_mechanism_is_not_a_model(name):
+    function = next(getattr(place, name) for place in (dynamics, derivatives, observe) if hasattr(place, name))
+    with pytest.raises(la.ModelError, match=r"expected a model, got Mechanism; call mechanism\.build\(\)"):
+        function(la.models.pendulum(), *CALLS[name])
+
+
+def test_forces_of_wrenches_are_for_one_state():
+    model = la.models.pendulum().build()
+    wrench = {model.body_names[0]: (0, 1.0, 0, 0, 0, 0)}
+    assert np.abs(dynamics.wrench_forces(model, [0.3], wrench)).max() == pytest.approx(1.0)
+    with pytest.raises(la.ModelError, match="wrench_forces takes one state, got 2 rows"):
+        dynamics.wrench_forces(model, [[0.3], [0.4]], wrench)

@@ -192,3 +192,13 @@ def test_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(la.ModelError, match=r"leastaction\[plot\]"):
         run.plot()
+
+
+def test_far_below_rounding_the_logarithmic_axis_ends():
+    run = run_of("four_bar", duration=0.01)
+    run.__dict__["constraint_error"] = np.geomspace(1e-59, 1e-12, len(run.t))
+    axes = panels(plot_run(run))["Constraint error"]
+    shown = axes.lines[0].get_ydata()
+    assert shown.min() == 1e-18
+    assert shown.max() == pytest.approx(1e-12)
+    assert axes.get_ylim()[0] > 1e-19

@@ -226,6 +226,48 @@ def bench_rollout() -> list[Row]:
     return out
 
 
+def bench_galerkin() -> list[Row]:
+    """A converged step of Galerkin(2) against one ABA of Pinocchio and one Euler step of MuJoCo; Galerkin(4).
+
+    Tolerance 1e-10, dt = 1 ms.
+    """
+    import mujoco
+    import pinocchio as pin
+    from mujoco import rollout
+
+    from leastaction.methods.base import Clock, Control
+    from leastaction.methods.galerkin import Galerkin
+
+    out, dt, steps, empty = [], 0.001, 200, pin.Model()
+    no_data, none = empty.createData(), np.zeros(0)
+    overhead = _per_call(lambda: pin.aba(empty, no_data, none, none, none), 500)
+    for n, bound in ((10, 1.6), (32, 1.6), (100, 0.8)):
+        model = _chain(n)
+        x, u = _start(n)
+        state, idle = model.state(x, u), Control(np.zeros((0, n)))
+        times = []
+        for order in (2, 4):
+            method = Galerkin(order, tolerance=1e-10)
+            start = method.start(model, state)
+
+            def ours() -> None:
+                memory = {name: array.copy() for name, array in start.items()}  # noqa: B023
+                method.rollout(model, memory, Clock(0.0, dt), 0, steps, steps, idle)  # noqa: B023
+
+            ours()
+            times.append(best(ours) / steps * 1e6)
+        peer, other = _pinocchio_chain(model), _mujoco_chain(model, dt, "Euler")
+        data, mj_data, full = peer.createData(), mujoco.MjData(other), np.concatenate([[0.0], x, u])
+        aba = _per_call(lambda: pin.aba(peer, data, x, u, u), 500) - overhead  # noqa: B023
+        euler = best(lambda: rollout.rollout(other, mj_data, initial_state=full, nstep=steps)) / steps * 1e6  # noqa: B023
+        out += [
+            Row("galerkin", f"galerkin:2 step n={n}, Pinocchio ABA", "us", times[0], aba, times[0] / aba, 1.5),
+            Row("galerkin", f"galerkin:2 step n={n}, MuJoCo Euler", "us", times[0], euler, times[0] / euler, bound),
+            Row("galerkin", f"galerkin:4 step n={n}, galerkin:2", "us", times[1], times[0], times[1] / times[0], 4.0),
+        ]
+    return out
+
+
 def bench_cold() -> list[Row]:
     """``leastaction run pendulum`` with an empty kernel cache (bound 30 s), and again (bound 2 s)."""
     with tempfile.TemporaryDirectory() as folder:
@@ -265,6 +307,7 @@ GROUPS: dict[str, Callable[[], list[Row]]] = {
     "lanes": bench_lanes,
     "growth": bench_growth,
     "rollout": bench_rollout,
+    "galerkin": bench_galerkin,
     "cold": bench_cold,
     "compile": bench_compile,
 }

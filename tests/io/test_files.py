@@ -230,3 +230,10 @@ class TestCheckWritable:
     def test_folder_that_takes_no_files_though_permissions_say_so(self):
         with pytest.raises(la.ModelError, match="cannot write into the folder /proc"):
             files.check_writable(Path("/proc/run.npz"))
+
+
+@pytest.mark.parametrize("ending", ["json", "urdf"])
+def test_a_model_is_not_written(tmp_path, ending):
+    with pytest.raises(la.ModelError, match=r"save writes a mechanism, got Model; that of a model is model\.mechanism"):
+        la.save(la.models.pendulum().build(), tmp_path / f"x.{ending}")
+    assert list(tmp_path.iterdir()) == []

@@ -155,14 +155,38 @@ def test_what_is_not_read_is_noted(urdf):
         urdf(
             A
             + B
-            + joint("continuous", '<safety_controller k_velocity="1"/>\n<calibration rising="0"/><odd/>')
-            + '<gazebo/><gazebo reference="a"/><transmission name="t"/><sensor name="s"/>'
+            + joint("continuous", '<safety_controller k_velocity="1"/>\n<calibration rising="0"/>')
+            + '<odd/><gazebo/><gazebo reference="a"/><transmission name="t"/><sensor name="s"/>'
         )
     )
     text = "\n".join(m.notes)
     for tag in ("safety_controller", "calibration", "odd", "gazebo", "transmission", "sensor"):
         assert f"<{tag}>" in text
-    assert "robot.urdf:3: <gazebo> (2 times)" in text
+    assert "robot.urdf:3: <gazebo> (2 times): not read, it does not change the motion." in text
+    assert "robot.urdf:3: <odd> (once): unknown element, not read." in text
+
+
+@pytest.mark.parametrize(
+    ("inside", "where"),
+    [
+        (A + B + joint("continuous", "<odd/>"), '<joint name="j">'),
+        (A + B + joint("continuous", "<dynamics><odd/></dynamics>"), "<dynamics>"),
+        (A + B + joint("continuous", '<limit effort="1" velocity="1"><odd/></limit>'), "<limit>"),
+        ('<link name="a"><odd/></link>', '<link name="a">'),
+        (A.replace("<inertial>", "<inertial><odd/>"), "<inertial>"),
+    ],
+)
+def test_an_unknown_element_where_the_motion_is_decided(urdf, inside, where):
+    path = urdf(inside)
+    with pytest.raises(la.ModelError, match=rf'robot.urdf:2: <odd> in .*unknown element inside {where}.*"unknown"'):
+        la.load(path)
+    m = la.load(path, allow=("unknown",))
+    assert any("allowed by 'unknown'" in note and "<odd>" in note for note in m.notes)
+
+
+def test_contact_of_a_link_is_noted(urdf):
+    m = la.load(urdf('<link name="a"><contact><lateral_friction value="1"/></contact></link>'))
+    assert any("<contact> (once): not read, contact is given by m.add_contact" in note for note in m.notes)
 
 
 def test_mimic(urdf):

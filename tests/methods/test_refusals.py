@@ -70,7 +70,7 @@ def test_compiled_control_that_is_not_a_number(method):
         la.simulate(pendulum(), pendulum().state([0.3, 0.1]), dt=0.01, duration=0.2, method=method, control=control)
     check_failure(raised, 6)
     # a Python control is checked when it returns
-    with pytest.raises(la.ModelError, match=r"control\[0\] is nan"):
+    with pytest.raises(la.ModelError, match=r"^control: tau\[0\] is nan"):
         la.simulate(pendulum(), dt=0.01, duration=0.2, method=method, control=broken)
 
 
@@ -434,3 +434,39 @@ def test_file_that_grows_when_it_is_unpacked(tmp_path, monkeypatch):
     monkeypatch.setattr(trajectory, "MAX_RUN_BYTES", path.stat().st_size + 100)
     with pytest.raises(la.ModelError, match=r"run\.npz: .*too large"):
         la.Trajectory.load(path)
+
+
+def test_run_of_another_model(tmp_path):
+    path = tmp_path / "run.npz"
+    model = la.models.double_pendulum().build()
+    la.simulate(model, model.state([0.1, 0.2]), dt=0.01, duration=0.05).save(path)
+    other = la.models.cart_pole().build()
+    assert (other.nq, other.nv) == (model.nq, model.nv)
+    with pytest.raises(la.ModelError, match=r"run\.npz: the run is of another model than .*joint number 0 is \w+ revol"):
+        la.Trajectory.load(path, model=other)
+    with pytest.raises(la.ModelError, match=r"run\.npz: expected a model, got Mechanism"):
+        la.Trajectory.load(path, model=la.models.double_pendulum())
+    assert la.Trajectory.load(path, model=model).steps == 5
+
+    # a file from before the list was kept
+    with np.load(path) as file:
+        arrays = dict(file)
+    meta = json.loads(str(arrays["meta"]))
+    assert len(meta.pop("joints")) == 2
+    np.savez(path, **{**arrays, "meta": np.array(json.dumps(meta))})
+    assert la.Trajectory.load(path, model=model).steps == 5
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ([np.nan], r"control: tau\[0\] is nan"),
+        ([1.0, 2.0], r"control: tau has shape \(2,\)"),
+        ({"hinge": "x"}, "control: joint 'hinge': expected 1 finite numbers"),
+        (None, "control: the function returned None; return 1 numbers"),
+    ],
+)
+def test_what_a_control_may_not_return(value, words):
+    model = la.models.pendulum().build()
+    with pytest.raises(la.ModelError, match=words):
+        la.simulate(model, dt=0.01, duration=0.05, method="rk4", control=lambda t, state: value)

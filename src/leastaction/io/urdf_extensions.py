@@ -9,11 +9,11 @@ _HARMLESS = frozenset(
     {
         "calibration",
         "gazebo",
-        "hardwareInterface",
         "material",
         "mujoco",
         "ros2_control",
         "safety_controller",
+        "self_filter",
         "sensor",
         "transmission",
         "verbose",
