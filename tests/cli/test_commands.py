@@ -45,6 +45,21 @@ class TestInfo:
     def test_every_kind_of_mechanism(self, cli, name):
         assert cli("info", name).code == 0
 
+    def test_joints_stand_in_the_order_of_q(self, cli, tmp_path):
+        # the joint of the leaf is added before that of its parent, and a fixed one before both
+        m = la.Mechanism("order")
+        for name in ("leaf", "stem", "plate"):
+            m.add_body(name, mass=1.0, inertia=(1, 1, 1))
+        m.add_joint("rigid", "fixed", parent="world", child="plate")
+        m.add_joint("upper", "revolute", parent="stem", child="leaf")
+        m.add_joint("lower", "prismatic", parent="world", child="stem")
+        model = m.build()
+        assert model.topology.tree != (*model.joint_names, "rigid")
+        la.save(m, tmp_path / "m.json")
+        lines = cli("info", tmp_path / "m.json").out.splitlines()
+        shown = [line.split()[0] for line in lines if line.startswith(("upper ", "lower ", "rigid ")) and "->" in line]
+        assert shown == [*model.joint_names, "rigid"]
+
     def test_names_are_no_markup(self, cli, tmp_path):
         m = la.Mechanism("[bold]name[/bold]")
         m.add_body("[red]", mass=1.0)

@@ -177,7 +177,7 @@ def test_control_is_sampled_at_the_start_of_each_step_and_held(method):
         (np.zeros((9, 2)), r"control has shape \(9, 2\), expected \(10, 2\)"),
         (np.zeros(2), r"control has shape \(2,\), expected \(10, 2\)"),
         (np.full((10, 2), np.nan), "control is not finite in row 0"),
-        (lambda t, state: [1.0], r"control has shape \(1,\), expected \(2,\)"),
+        (lambda t, state: [1.0], r"control: tau has shape \(1,\), expected \(2,\)"),
         (lambda t, state: {"knee": 1.0}, "no joint 'knee'"),
         ({"hinge1": 1.0}, "control"),
         ("abc", "control"),
