@@ -44,3 +44,10 @@ def test_a_driven_run_goes_on_only_with_a_control():
         la.resume(run, 0.1)
     whole = la.simulate(model, dt=0.01, duration=0.2, control=lambda t, state: [5.0])
     assert np.array_equal(la.resume(run, 0.1, control=lambda t, state: [5.0]).q, whole.q)
+
+
+def test_an_effort_that_is_crossed_is_in_the_report():
+    model = hinge(effort=1.0).build()
+    run = la.simulate(model, dt=0.01, duration=0.05, control=np.full((5, 1), 100.0))
+    assert "effort" in run.report.limits["joint"]
+    assert la.simulate(model, dt=0.01, duration=0.05, control=np.full((5, 1), 0.5)).report.limits == {}

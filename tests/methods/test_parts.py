@@ -51,7 +51,7 @@ def parts(*controls):
 
 def test_controls_of_every_part_are_remembered():
     rows = np.random.default_rng(5).normal(size=(10, 2))
-    run = parts(push, rows, None, brake)
+    run = parts(push, rows, np.zeros((10, 2)), brake)
     assert run.steps == 40
     for row, k in enumerate(run.step_numbers):
         state = run.state(row)
@@ -81,14 +81,14 @@ def _push_into(t, q, v, out):
 
 def test_arrays_of_every_part_are_in_the_file(tmp_path):
     rows = np.random.default_rng(6).normal(size=(2, 10, 2))
-    run = parts(rows[0], None, rows[1])
+    run = parts(rows[0], np.zeros((10, 2)), rows[1])
     run.save(tmp_path / "run.npz")
     assert np.array_equal(la.Trajectory.load(tmp_path / "run.npz").tau, run.tau)
 
 
 def test_a_function_is_not_in_the_file_and_not_taken_for_zero(tmp_path):
     parts(push).save(tmp_path / "run.npz")
-    loaded = la.resume(tmp_path / "run.npz", 0.1)
+    loaded = la.resume(tmp_path / "run.npz", 0.1, control=np.zeros((10, 2)))
     assert loaded.steps == 20
     with pytest.raises(la.ModelError, match="control of the steps from 0 on was a function"):
         loaded.tau  # noqa: B018
