@@ -265,7 +265,9 @@ def _advance(
         stop = stop or pending
         failure = "interrupted" if isinstance(stop, KeyboardInterrupt) else f"{stop!r} in a function of the user"
     done = work.collect()
-    done.report.limits = limits_crossed(run.model, done.t, done.q, done.v)
+    # efforts are looked at where the controls are numbers; a function would have to be asked again
+    known = all(part.kind != "function" for part in done.controls)
+    done.report.limits = limits_crossed(run.model, done.t, done.q, done.v, done.tau if known else None)
     done.report.failure = f"{failure} (t = {run.clock.at(work.k):g} s)" if failure else None
     return _finish(done, stop, path, on_failure)
 
