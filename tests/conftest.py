@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import hypothesis
+import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 # the first example of a test may compile a kernel, so no deadline; no database, so every run is the same
 hypothesis.settings.register_profile("leastaction", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("leastaction")
+
+
+@pytest.fixture
+def limited() -> Callable[[float], AbstractContextManager[None]]:
+    """A context that fails a test which takes more than so many seconds, so that nothing hangs."""
+
+    @contextmanager
+    def within(seconds: float) -> Iterator[None]:
+        def late(signum: int, frame: object) -> None:
+            raise TimeoutError(f"the test took more than {seconds} s")
+
+        before = signal.signal(signal.SIGALRM, late)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        yield
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+    return within

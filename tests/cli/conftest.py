@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,17 +14,10 @@ SECONDS = 180.0
 
 
 @pytest.fixture(autouse=True)
-def time_limit() -> Iterator[None]:
+def time_limit(limited: Callable[[float], AbstractContextManager[None]]) -> Iterator[None]:
     """No command may hang: every test of this folder ends within the limit or fails."""
-
-    def late(signum: int, frame: object) -> None:
-        raise TimeoutError(f"the test took more than {SECONDS} s")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    yield
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
+    with limited(SECONDS):
+        yield
 
 
 class Answer(NamedTuple):

@@ -401,17 +401,45 @@ def test_contact(mjcf):
         f'<body name="a"><freejoint/>{BALL}</body><body name="b"><freejoint/>{BALL}</body></worldbody>'
         '<contact><exclude body1="a" body2="b"/></contact>'
     )
-    m = la.load(path)
+    with pytest.raises(la.ModelError, match=r"second plane .*allow=\(\"contacts\",\)"):
+        la.load(path)
+    m = la.load(path, allow=("contacts",))
     assert m.ground.friction == 0.7
     angle = np.deg2rad(30)
     assert np.allclose(m.ground.normal, [np.sin(angle), 0, np.cos(angle)])
     assert m.ground.height == pytest.approx(0.5 * np.cos(angle))
     assert m.contact_excludes == {frozenset("ab")}
-    assert m.contacts == []
+    # every pair that MuJoCo lets touch, but for the excluded one
+    assert {frozenset((pair.a, pair.b)) for pair in m.contacts} == {
+        frozenset(("a", "world/geoms")),
+        frozenset(("b", "world/geoms")),
+    }
+    with pytest.raises(la.UnsupportedError, match=r'without\("contacts"\)'):
+        la.simulate(m.build(), dt=0.01, duration=0.1)
     assert [shape.name for shape in m.bodies["world/geoms"].shapes] == ["step"]
     text = "\n".join(m.notes)
-    assert "a plane that is not the ground" in text
-    assert "m.add_contact(a, b)" in text
+    assert "a second plane" in text
+    assert "2 contact pairs" in text
+
+
+def test_contact_pairs_follow_the_rules_of_mujoco(mjcf):
+    """Neighbours and what is fixed together do not touch; bits and explicit pairs decide the rest."""
+    ball = '<geom name="{}" size="0.1" friction="{}"{}/>'
+    path = mjcf(
+        '<worldbody><body name="a"><joint/>' + ball.format("ga", 0.3, "")
+        + '<body name="b" pos="1 0 0"><joint/>' + ball.format("gb", 0.9, "")
+        + '<body name="c" pos="1 0 0"><joint/>' + ball.format("gc", 0.6, "")
+        + '<body name="tip" pos="1 0 0">' + ball.format("gt", 0.1, "")
+        + "</body></body></body></body>"
+        + '<body name="ghost" pos="0 5 0"><joint/>' + ball.format("gg", 0.2, ' contype="0" conaffinity="0"')
+        + '</body></worldbody><contact><pair geom1="gg" geom2="ga"/></contact>'
+    )  # fmt: skip
+    found = {frozenset((pair.a, pair.b)): pair.friction for pair in la.load(path).contacts}
+    assert found == {
+        frozenset(("a", "c")): 0.6,
+        frozenset(("a", "tip")): 0.3,
+        frozenset(("a", "ghost")): 0.3,
+    }
 
 
 def test_flags(mjcf):

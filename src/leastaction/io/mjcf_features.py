@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from leastaction.errors import ModelError
 from leastaction.io.mjcf_joints import Settings
 from leastaction.io.mjcf_names import unused
-from leastaction.io.mjcf_shapes import collides, geom_label, geom_pose
+from leastaction.io.mjcf_shapes import WORLD_GEOMS, collides, geom_label, geom_pose
 from leastaction.io.mjcf_source import Source
 from leastaction.io.notes import Notes, located
 from leastaction.io.xml import Element
@@ -171,7 +172,10 @@ def _effort(source: Source, a: int) -> float | None:
 
 
 def add_contacts(m: Mechanism, source: Source, settings: Settings, notes: Notes) -> None:
-    """The first plane of the world as ground, and the excluded pairs; contact pairs are left to the user."""
+    """The first plane of the world as ground, the excluded pairs, and the pairs that MuJoCo lets touch.
+
+    They are data of the mechanism: a method without contact refuses it by name until ``m.without("contacts")``.
+    """
     import mujoco
 
     mj = source.mj
@@ -182,8 +186,12 @@ def add_contacts(m: Mechanism, source: Source, settings: Settings, notes: Notes)
         return
     # ground
     for g in np.flatnonzero((mj.geom_type == int(mujoco.mjtGeom.mjGEOM_PLANE)) & (mj.geom_bodyid == 0)):
-        if m.ground is not None or not collides(source, int(g)):
-            notes.add(f"{geom_label(source, int(g))}: a plane that is not the ground; not kept.")
+        if not collides(source, int(g)):
+            notes.add(f"{geom_label(source, int(g))}: a plane that touches nothing; not kept.")
+            continue
+        if m.ground is not None:
+            what = f"{notes.file}: {geom_label(source, int(g))}: a second plane cannot be kept beside the ground."
+            notes.unless_allowed("contacts", ModelError(what))
             continue
         frame = geom_pose(source, int(g))
         normal = frame[:3, 2]
@@ -192,15 +200,48 @@ def add_contacts(m: Mechanism, source: Source, settings: Settings, notes: Notes)
             f"{geom_label(source, int(g))} is the ground, with the plane's friction {mj.geom_friction[g, 0]:g}; for "
             'methods without contact take m.without("contacts").'
         )
-    # pairs
-    if any(collides(source, g) for g in range(mj.ngeom) if mj.geom_bodyid[g] != 0):
-        notes.add(
-            "MuJoCo lets all bodies touch each other; here contact is simulated only where it is asked for, by methods "
-            "that have it: m.add_contact(a, b) adds a pair, m.add_ground() a ground."
-        )
-    for p in range(mj.npair):
-        a, b = (source.bodies[mj.geom_bodyid[g]] for g in (mj.pair_geom1[p], mj.pair_geom2[p]))
-        notes.add(f"contact pair of {a!r} and {b!r} is not kept: m.add_contact({a!r}, {b!r}) adds it.")
+    # pairs of bodies, each once, with the larger friction of its geoms
+    for pair, friction in _touching(source).items():
+        names = [_body_of(m, source, body) for body in pair]
+        if frozenset(names) not in m.contact_excludes:
+            m.add_contact(names[0], names[1], friction=friction)
+    if m.contacts:
+        count = f"{len(m.contacts)} contact pair" + ("s" if len(m.contacts) > 1 else "")
+        notes.add(f'{count} as MuJoCo lets bodies touch; for methods without contact take m.without("contacts").')
+
+
+def _touching(source: Source) -> dict[tuple[int, int], float]:
+    """Pairs of bodies with geoms that MuJoCo lets touch, and their friction; planes of the world are the ground."""
+    import mujoco
+
+    mj = source.mj
+    solid = [
+        g
+        for g in range(mj.ngeom)
+        if collides(source, g) and not (mj.geom_bodyid[g] == 0 and mj.geom_type[g] == int(mujoco.mjtGeom.mjGEOM_PLANE))
+    ]
+    pairs = [(g, h) for k, g in enumerate(solid) for h in solid[k + 1 :] if _may_touch(mj, g, h)]
+    pairs += [(int(mj.pair_geom1[p]), int(mj.pair_geom2[p])) for p in range(mj.npair)]
+    out: dict[tuple[int, int], float] = {}
+    for g, h in pairs:
+        first, second = sorted((int(mj.geom_bodyid[g]), int(mj.geom_bodyid[h])))
+        friction = float(max(mj.geom_friction[g, 0], mj.geom_friction[h, 0]))
+        out[first, second] = max(friction, out.get((first, second), 0.0))
+    return out
+
+
+def _may_touch(mj: Any, g: int, h: int) -> bool:
+    """MuJoCo's rules: matching bits, not fixed to each other, not parent and child (the world counts as no parent)."""
+    bits = (mj.geom_contype[g] & mj.geom_conaffinity[h]) or (mj.geom_contype[h] & mj.geom_conaffinity[g])
+    a, b = (int(mj.body_weldid[mj.geom_bodyid[k]]) for k in (g, h))
+    above_a, above_b = (int(mj.body_weldid[mj.body_parentid[k]]) for k in (a, b))
+    related = a != 0 and b != 0 and (a == above_b or b == above_a)
+    return bool(bits) and a != b and not related
+
+
+def _body_of(m: Mechanism, source: Source, body: int) -> str:
+    """Name of a body; geoms of the world sit on a fixed body of their own."""
+    return WORLD_GEOMS if body == 0 and WORLD_GEOMS in m.bodies else source.bodies[body]
 
 
 def check_tendons(source: Source, notes: Notes) -> None:

@@ -21,6 +21,10 @@ _HIDDEN_GROUP = 3
 """MuJoCo's viewer shows the geom groups below this one."""
 
 
+WORLD_GEOMS = f"{WORLD}/geoms"
+"""Name of the fixed body that carries the geoms of the world."""
+
+
 def geom_pose(source: Source, g: int) -> FloatArray:
     """Pose (4, 4) of a geom in its body."""
     return pose(xyz=source.mj.geom_pos[g], quat=source.mj.geom_quat[g])
@@ -102,7 +106,7 @@ def add_static_shapes(m: Mechanism, source: Source, notes: Notes) -> None:
     shapes = body_shapes(source, 0, notes)
     if not shapes:
         return
-    body = unused(f"{WORLD}/geoms", m.bodies)
+    body = unused(WORLD_GEOMS, m.bodies)
     m.add_body(body, shapes=shapes)
     m.add_joint(unused(body, m.joints), "fixed", parent=WORLD, child=body)
     notes.add(f"the {len(shapes)} geoms of the world are on the body {body!r}, which is fixed to it.")

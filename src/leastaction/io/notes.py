@@ -15,6 +15,7 @@ ALLOW = {
     "unknown": "URDF: an unknown element inside a link, a joint, <inertial>, <limit> or <dynamics>; allowed, not read",
     "actuators": "MJCF: an actuator that does not act on one coordinate of a joint",
     "armature": "MJCF: armature where it has no meaning here (free joints)",
+    "contacts": "MJCF: a second plane of the world, which cannot be kept beside the ground",
     "equality": "MJCF: an equality constraint other than connect and weld",
     "flex": "MJCF: deformable bodies",
     "fluid": "MJCF: forces of the surrounding medium (density, viscosity, wind)",

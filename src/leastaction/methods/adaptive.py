@@ -8,6 +8,7 @@ import numpy as np
 
 from leastaction.errors import ModelError
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.explicit import enter_rows, leave_rows
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State
 
@@ -44,19 +45,11 @@ class Adaptive(Method):
 
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and rates of the tree's rows, and the last step size (0: not known)."""
-        from leastaction.kernels import entries
-
-        x, u = np.zeros(model.nq), np.zeros(model.nv)
-        entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
-        return {"x": x, "u": u, "h": np.zeros(1)}
+        return {**enter_rows(model, state), "h": np.zeros(1)}
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The user's q and v."""
-        from leastaction.kernels import entries
-
-        q, v = np.zeros(model.nq), np.zeros(model.nv)
-        entries.leave(model.system, memory["x"], memory["u"], q, v)
-        return q, v
+        return leave_rows(model, memory)
 
     def rollout(
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control

@@ -17,6 +17,24 @@ FAILURES = {
 }
 
 
+def enter_rows(model: Model, state: State) -> Memory:
+    """Memory of a state: coordinates x and rates u of the tree's rows."""
+    from leastaction.kernels import entries
+
+    x, u = np.zeros(model.nq), np.zeros(model.nv)
+    entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
+    return {"x": x, "u": u}
+
+
+def leave_rows(model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
+    """The user's q and v of a memory with x and u."""
+    from leastaction.kernels import entries
+
+    q, v = np.zeros(model.nq), np.zeros(model.nv)
+    entries.leave(model.system, memory["x"], memory["u"], q, v)
+    return q, v
+
+
 class Explicit(Method):
     """An explicit method in local coordinates of the joints; see ``kernels/explicit.py``.
 
@@ -37,19 +55,11 @@ class Explicit(Method):
 
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and rates of the tree's rows."""
-        from leastaction.kernels import entries
-
-        x, u = np.zeros(model.nq), np.zeros(model.nv)
-        entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
-        return {"x": x, "u": u}
+        return enter_rows(model, state)
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The user's q and v."""
-        from leastaction.kernels import entries
-
-        q, v = np.zeros(model.nq), np.zeros(model.nv)
-        entries.leave(model.system, memory["x"], memory["u"], q, v)
-        return q, v
+        return leave_rows(model, memory)
 
     def rollout(
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
