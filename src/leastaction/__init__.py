@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
     from leastaction.observe import project
     from leastaction.simulate import resume, simulate
+    from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton
     from leastaction.trajectory import Trajectory
 
 # Public name -> module that defines it; None means that the name is itself a submodule of the package.
@@ -100,6 +101,11 @@ PUBLIC: dict[str, str | None] = {
     "RungeKutta": "leastaction.methods.runge_kutta",
     "Adaptive": "leastaction.methods.adaptive",
     "Galerkin": "leastaction.methods.galerkin",
+    # root finders
+    "Newton": "leastaction.solve.solvers",
+    "RIQN": "leastaction.solve.solvers",
+    "Broyden": "leastaction.solve.solvers",
+    "DenseNewton": "leastaction.solve.solvers",
     # errors
     "ModelError": "leastaction.errors",
     "ConvergenceError": "leastaction.errors",
@@ -107,12 +113,15 @@ PUBLIC: dict[str, str | None] = {
 }
 
 __all__ = [
+    "RIQN",
     "Adaptive",
     "Box",
+    "Broyden",
     "Capsule",
     "Constraint",
     "ConvergenceError",
     "Cylinder",
+    "DenseNewton",
     "Ellipsoid",
     "Force",
     "Galerkin",
@@ -121,6 +130,7 @@ __all__ = [
     "Mesh",
     "Model",
     "ModelError",
+    "Newton",
     "PointForce",
     "PointSpring",
     "Potential",

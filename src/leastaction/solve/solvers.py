@@ -1,0 +1,100 @@
+"""Root finders by name: what a user chooses with ``solver=``.
+
+The loops themselves are compiled together with the residual of each method, in ``kernels/``; here is which of them runs
+and when it stops. A solver is plain data, so that a saved run can name it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from leastaction.errors import ModelError, UnsupportedError
+from leastaction.model.checks import check_number
+
+
+@dataclass(frozen=True)
+class Solver:
+    """When a root finder stops.
+
+    Attributes:
+        tolerance: of the residual, relative to the momentum of the mechanism; never below rounding.
+        iterations: most iterations of a step; a step that needs more fails.
+    """
+
+    name: ClassVar[str] = ""
+    tolerance: float = 1e-12
+    iterations: int = 50
+
+    def __post_init__(self) -> None:
+        where = f"{type(self).__name__}: "
+        object.__setattr__(self, "tolerance", check_number(self.tolerance, f"{where}tolerance", positive=True))
+        if isinstance(self.iterations, bool) or not isinstance(self.iterations, int | np.integer):
+            raise ModelError(f"{where}iterations must be a whole number from 1 on, got {self.iterations!r}.")
+        if self.iterations < 1:
+            raise ModelError(f"{where}iterations must be a whole number from 1 on, got {self.iterations}.")
+        object.__setattr__(self, "iterations", int(self.iterations))
+
+    def options(self) -> dict[str, Any]:
+        """Plain data from which ``solver_from`` makes the solver again."""
+        return {"name": self.name, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Newton(Solver):
+    """Newton's method with the exact direction in O(n) and a line search."""
+
+    name: ClassVar[str] = "newton"
+
+
+@dataclass(frozen=True)
+class RIQN(Solver):
+    """Recursive impulse-based quasi-Newton (Lee et al. 2016, Algorithm 3): the mass matrix at the start of the step.
+
+    O(n) and factored once per step; it converges linearly, and not at all where the step is large for the motion.
+    """
+
+    name: ClassVar[str] = "riqn"
+    iterations: int = 500
+
+
+@dataclass(frozen=True)
+class Broyden(Solver):
+    """Broyden's method (1965), started from the mass matrix: O(n) storage and work for each iteration taken."""
+
+    name: ClassVar[str] = "broyden"
+    iterations: int = 100
+
+
+@dataclass(frozen=True)
+class DenseNewton(Solver):
+    """Newton's method with a dense Jacobian and its factorisation, O(n^3): what the O(n) direction is compared with."""
+
+    name: ClassVar[str] = "dense"
+
+
+SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Newton, RIQN, Broyden, DenseNewton)}
+
+
+def solver_from(value: Any, allowed: Iterable[type[Solver]], where: str) -> Solver:
+    """A solver from itself, its name, its options, or None (the first that is allowed)."""
+    kinds = tuple(allowed)
+    if value is None:
+        return kinds[0]()
+    if isinstance(value, str):
+        value = {"name": value}
+    if isinstance(value, dict):
+        options = dict(value)
+        name = options.pop("name", None)
+        if name not in SOLVERS:
+            raise ModelError(f"{where}: there is no solver {name!r}; the solvers are {', '.join(SOLVERS)}.")
+        value = SOLVERS[name](**options)
+    if not isinstance(value, Solver):
+        raise ModelError(f"{where}: expected a solver such as leastaction.Newton(), got {value!r}.")
+    if not isinstance(value, kinds):
+        able = ", ".join(kind.__name__ for kind in kinds)
+        raise UnsupportedError(f"{where} has no solver {type(value).__name__}; it has {able}.")
+    return value
