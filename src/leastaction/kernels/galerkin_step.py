@@ -52,7 +52,7 @@ from leastaction.spatial._source.so3 import mrp_to_quat, quat_conj, quat_mul, qu
 DONE, NOT_CONVERGED, NOT_FINITE, NO_RATES = 0, 1, 2, 3
 
 # Guesses of the first iterate.
-HOLD, EULER, CONTINUE, DYNAMICS = 0, 1, 2, 3
+HOLD, EULER, QUADRATIC, DYNAMICS, CUBIC = 0, 1, 2, 3, 4
 
 # Counters of a rollout.
 ITERATIONS, EVALUATIONS, CUTS, MOST = 0, 1, 2, 3
@@ -263,14 +263,32 @@ def lagrange(c, e, x):
 
 
 @kernel
-def guess_step(tree, nodes, ahead, mode, known, u, last, before, lengths, w):
-    """First iterate in w.xi from the last steps ``last`` and ``before`` (nu, s+1), or from the rates u.
+def extrapolation(h, lengths, known):
+    """Coefficients by which the last displacements give the next: mean rates of up to three steps, extrapolated."""
+    # middles of the last steps; this one's is h / 2
+    m1 = -0.5 * lengths[0]
+    m2 = -lengths[0] - 0.5 * lengths[1]
+    m3 = -lengths[0] - lengths[1] - 0.5 * lengths[2]
+    x, r1, r2, r3 = 0.5 * h, h / lengths[0], h / lengths[1], h / lengths[2]
+    if known < 2:
+        return r1, 0.0, 0.0
+    if known == 2:
+        return r1 * (x - m2) / (m1 - m2), r2 * (x - m1) / (m2 - m1), 0.0
+    return (
+        r1 * (x - m2) * (x - m3) / ((m1 - m2) * (m1 - m3)),
+        r2 * (x - m1) * (x - m3) / ((m2 - m1) * (m2 - m3)),
+        r3 * (x - m1) * (x - m2) / ((m3 - m1) * (m3 - m2)),
+    )
+
+
+@kernel
+def guess_step(tree, nodes, ahead, mode, known, u, past, lengths, w):
+    """First iterate in w.xi from the last three steps ``past`` (nu, 3 (s+1)), or from the rates u.
 
     ahead (s+1, s+1): Lagrange polynomials at 1 + c_a h / lengths[0], to continue the last step's curve.
     """
     s, h = len(nodes.w) - 1, nodes.h
-    # s = 1: displacements to this step's length, and a mean rate that changes as it did before
-    near, far, change = h / lengths[0], h / lengths[1], (h + lengths[0]) / (lengths[0] + lengths[1])
+    e1, e2, e3 = extrapolation(h, lengths, min(known, 2) if mode == QUADRATIC else known)
     for i in range(1, tree.rows.shape[0]):
         d = tree.rows[i, IU]
         ball = tree.rows[i, KIND] == BALL
@@ -282,16 +300,15 @@ def guess_step(tree, nodes, ahead, mode, known, u, last, before, lengths, w):
                 elif mode == EULER or known == 0:
                     w.xi[k, a] = nodes.c[a] * h * u[k]
                 elif s == 1:
-                    v = near * last[k, 1]
-                    w.xi[k, a] = v if known == 1 else v + change * (v - far * before[k, 1])
+                    w.xi[k, a] = e1 * past[k, 1] + e2 * past[k, 3] + e3 * past[k, 5]
                 else:
                     v = 0.0
                     for e in range(1, s + 1):
-                        v += ahead[a, e] * last[k, e]
-                    w.xi[k, a] = v if ball else v - last[k, s]
-            if ball and mode == CONTINUE and known > 0 and s > 1:
+                        v += ahead[a, e] * past[k, e]
+                    w.xi[k, a] = v if ball else v - past[k, s]
+            if ball and (mode == QUADRATIC or mode == CUBIC) and known > 0 and s > 1:  # noqa: SIM109
                 # re-centre: mrp(z') = mrp(z(1 + c)) mrp(z(1))^T
-                q = quat_mul(mrp_to_quat(vec3(w.xi, d, a)), quat_conj(mrp_to_quat(vec3(last, d, s))))
+                q = quat_mul(mrp_to_quat(vec3(w.xi, d, a)), quat_conj(mrp_to_quat(vec3(past, d, s))))
                 z = quat_to_mrp(q)
                 for k in range(3):
                     w.xi[d + k, a] = z[k]
@@ -312,15 +329,15 @@ def guess_by_dynamics(look, system, nodes, t, x, ua, control, f, xa, u, w):
 # --- rollouts -------------------------------------------------------------------------------------------------------
 @entry
 def rollout(
-    system, weights, wide, T, look, tables, across, times, lengths_h, k0, x, p, last, before, lengths, known, lam,
+    system, weights, wide, T, look, tables, across, times, hs, k0, x, p, past, lengths, known, lam,
     every, controls, address, passive, mode, kind, rtol, most, out_q, out_v, count,
 ):  # fmt: skip
     """Advance x, p in place by up to times.size steps from step k0 on; write every ``every``-th state to out.
 
-    tables: (b, c, ahead, balance). times, lengths_h (steps,): start and length of each step. last, before (nu, s+1),
-    lengths (2,) and known (1,): curves and lengths of the last two steps; lam (s, m): multipliers. controls (steps,
-    1 or s+1, nv), no rows where there are none. Returns (steps done, status); after a failure x, p are those of the
-    last good step.
+    tables: (b, c, ahead, balance). times, hs (steps,): start and length of each step. past (nu, 3 (s+1)),
+    lengths (3,) and known (1,): curves, lengths and number of the last three steps; lam (s, m): multipliers. controls
+    (steps, 1 or s+1, nv), no rows where there are none. Returns (steps done, status); after a failure x, p are
+    those of the last good step.
     """
     b, c, ahead, balance = tables
     tree, nu, s, steps = system.tree, p.size, len(weights) - 1, times.size
@@ -335,7 +352,7 @@ def rollout(
     load_multipliers(system.loops, L, lam)
     saved, moved, used = 0, False, 0.0
     for k in range(steps):
-        t, h = times[k], lengths_h[k]
+        t, h = times[k], hs[k]
         nodes = Nodes(weights, wide, b, c, h, across, balance)
         active = passive
         # control of this step
@@ -362,7 +379,7 @@ def rollout(
                     onward[a, e] = lagrange(c, e, 1.0 + c[a] * (h / lengths[0]))
         elif s > 1:
             copy_table(ahead, onward)
-        guess_step(tree, nodes, onward, EULER if mode == DYNAMICS else mode, known[0], u, last, before, lengths, w)
+        guess_step(tree, nodes, onward, EULER if mode == DYNAMICS else mode, known[0], u, past, lengths, w)
         guess_by_dynamics(look, system, nodes, t, x, ua, control[0], f, xa, u, w)
         # step
         if not solve_step(
@@ -377,11 +394,11 @@ def rollout(
         moved, used = True, h
         for d in range(nu):
             for a in range(1, s + 1):
-                before[d, a] = last[d, a]
-                last[d, a] = w.xi[d, a]
-        lengths[1] = lengths[0] if known[0] > 0 else h
-        lengths[0] = h
-        known[0] = min(known[0] + 1, 2)
+                past[d, 2 * (s + 1) + a] = past[d, s + 1 + a]
+                past[d, s + 1 + a] = past[d, a]
+                past[d, a] = w.xi[d, a]
+        lengths[2], lengths[1], lengths[0] = lengths[1], lengths[0], h
+        known[0] = min(known[0] + 1, 3)
         if (k0 + k + 1) % every == 0:
             if not rates_of(system, t + h, x, p, f, L, u):
                 return k, NO_RATES

@@ -18,7 +18,7 @@ _FAILURES = {
     2: "the state is no longer finite; take a smaller dt, or check forces and control",
     3: "the constraints leave no velocity; they contradict each other here",
 }
-_GUESSES = {"hold": 0, "euler": 1, "quadratic": 2, "dynamics": 3}
+_GUESSES = {"hold": 0, "euler": 1, "quadratic": 2, "dynamics": 3, "cubic": 4}
 _KINDS = {"newton": 0, "riqn": 1, "broyden": 2}
 
 # A state whose loops are open by more than this, in metres or radians (per second), is not a start.
@@ -37,8 +37,8 @@ class Galerkin(Method):
     Args:
         order: 2, 4, 6, ...; s is half of it.
         solver: ``Newton()``, or ``RIQN()``, ``Broyden()`` to compare with; sets tolerance and most iterations.
-        guess: first iterate: "hold" (no motion), "euler" (constant velocity), "dynamics" (forward dynamics) or
-            "quadratic" (continue the last steps).
+        guess: first iterate: "hold" (no motion), "euler" (constant velocity), "dynamics" (forward dynamics),
+            "quadratic" or "cubic" (continue the last steps; of order 4 and up both continue the last curve).
     """
 
     name: ClassVar[str] = "galerkin"
@@ -89,9 +89,8 @@ class Galerkin(Method):
         x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
         galerkin_legendre.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
         check_closed(model, state.t, x, u)
-        past = np.zeros((model.nv, self.stages + 1))
         return {
-            "x": x, "p": p, "last": past, "before": past.copy(), "lengths": np.ones(2),
+            "x": x, "p": p, "past": np.zeros((model.nv, 3 * (self.stages + 1))), "lengths": np.ones(3),
             "known": np.zeros(1, dtype=np.int64), "multipliers": np.zeros((self.stages, link_rows(model))),
         }  # fmt: skip
 
@@ -123,7 +122,7 @@ class Galerkin(Method):
             1 if self.guess == "dynamics" else None, (b, c, ahead, balance(self.stages)),
             across(model.system.tree.gravity), clock.t0 + (k + np.arange(steps)) * clock.dt,
             np.full(steps, clock.dt), k,
-            memory["x"], memory["p"], memory["last"], memory["before"], memory["lengths"], memory["known"],
+            memory["x"], memory["p"], memory["past"], memory["lengths"], memory["known"],
             memory["multipliers"], every, controls if controls.ndim == 3 else controls[:, None], address, active,
             _GUESSES[self.guess], _KINDS[self.solver.name], self.solver.tolerance, self.solver.iterations, q, v, count,
         )  # fmt: skip
