@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.kernels._jit import kernel, sweep
+from leastaction.kernels._jit import kernel, memory, sweep
 from leastaction.kernels._lanes import ld, ld1, ld3, ld6, ld9, number, st, st3, st6, st9
 from leastaction.kernels.layout import BALL, HELICAL, IU, IX, KIND, MASS, PARENT, PITCH, PRISMATIC, Floats, Ints
 from leastaction.kernels.tree import joint_frame, row_inertia, turn, turn_by_quaternion
@@ -116,7 +116,7 @@ def size(s, wide):
     return 12 * s + 8 if len(wide) > 0 else 6 * (s + 1) + 2 * (s - 1)
 
 
-@sweep
+@memory
 def make_step_work(tree, w, wide, loaded):
     """Scratch memory for steps with len(w) nodes; ``loaded`` says whether impulses act on bodies."""
     n, nu, s = tree.rows.shape[0], tree.rates.shape[0], len(w) - 1

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.kernels._calls import call_force
-from leastaction.kernels._jit import optional, sweep
+from leastaction.kernels._jit import MEMORY_OPTIONS, optional, sweep
 from leastaction.kernels._lanes import ld6, st6
 from leastaction.kernels.articulated import expand, reduce
 from leastaction.kernels.dense import lu_factor, lu_solve, proximal_solve
@@ -77,7 +77,7 @@ def link_size(loops, constraints):
     return loop_size(loops) + constraint_size(constraints)
 
 
-@optional(None)
+@optional(None, MEMORY_OPTIONS)
 def make_links(loops, constraints, tree, s):
     """Scratch memory; for a mechanism without loops and constraints it is empty."""
     n, nu = tree.rows.shape[0], tree.rates.shape[0]

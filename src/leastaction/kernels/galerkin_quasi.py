@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.kernels._jit import either, optional, sweep
+from leastaction.kernels._jit import MEMORY_OPTIONS, either, optional, sweep
 from leastaction.kernels.articulated import expand, reduce
 from leastaction.kernels.galerkin_legendre import factor_mass, to_child_axes, to_parent_axes
 from leastaction.kernels.galerkin_newton import again, direction
@@ -40,7 +40,7 @@ class Quasi(NamedTuple):
     dr: Floats
 
 
-@optional(None)
+@optional(None, MEMORY_OPTIONS)
 def make_quasi(T, kind, nu, s, most):
     """Scratch memory of the quasi-Newton methods; None for Newton's."""
     pairs = most if kind == BROYDEN else 0
