@@ -128,7 +128,7 @@ def damping(system, h, x, w, f, u):
                 w.damp[d + r, e] += A[3 * r + e]
 
 
-@kernel
+@sweep
 def load(system, t, h, x, control, active, start, w, f, u):
     """w.G at x: all half impulses of one end of the step."""
     for i in range(system.tree.rows.shape[0]):
@@ -209,7 +209,7 @@ def tolerance(tree, h, p, w, rtol):
     return rtol * scale + rounding, rounding
 
 
-@kernel
+@sweep
 def solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, w, f, u, z, count):
     """Root finding from the guess in w.xi; w.G must hold the impulses at q^k. Returns DONE, NOT_CONVERGED or TOO_FAR.
 
@@ -281,7 +281,7 @@ def move_on(tree, x, xi):
             x[k] += xi[d]
 
 
-@kernel
+@sweep
 def guess_step(system, t, h, mode, known, x, p, control, last, before, w, f, u, z):
     """First iterate in w.xi (Lee et al. 2016, section 3.3; quadratic: the curve through the last three states)."""
     nu = p.size
