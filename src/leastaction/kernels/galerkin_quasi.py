@@ -20,9 +20,9 @@ import numpy as np
 
 from leastaction.kernels._jit import MEMORY_OPTIONS, either, optional, sweep
 from leastaction.kernels.articulated import expand, reduce
-from leastaction.kernels.galerkin_legendre import factor_mass, to_child_axes, to_parent_axes
 from leastaction.kernels.galerkin_newton import again, direction
 from leastaction.kernels.layout import BALL, IU, KIND, Floats
+from leastaction.kernels.legendre import factor_mass, to_child_axes, to_parent_axes
 
 RIQN, BROYDEN = 1, 2
 

@@ -29,7 +29,6 @@ from leastaction.kernels.galerkin_impulses import (
     put4,
     quat_at,
 )
-from leastaction.kernels.galerkin_legendre import rates_of, to_parent_axes
 from leastaction.kernels.galerkin_links import (
     add_multipliers,
     balanced,
@@ -45,6 +44,7 @@ from leastaction.kernels.galerkin_links import (
 from leastaction.kernels.galerkin_newton import direction
 from leastaction.kernels.galerkin_quasi import factor_quasi, find_direction, make_quasi, solve_again, unguarded
 from leastaction.kernels.layout import BALL, IU, IX, KIND
+from leastaction.kernels.legendre import rates_of, to_parent_axes
 from leastaction.kernels.tree import set_origin
 from leastaction.spatial._source.so3 import mrp_to_quat, quat_conj, quat_mul, quat_normalize, quat_to_mrp
 

@@ -83,11 +83,11 @@ class Galerkin(Method):
 
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and momenta of the tree's rows (discrete Legendre transform), and no past."""
-        from leastaction.kernels import galerkin_legendre
+        from leastaction.kernels import legendre
 
         self._check(model)
         x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
-        galerkin_legendre.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
+        legendre.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
         check_closed(model, state.t, x, u)
         return {
             "x": x, "p": p, "past": np.zeros((model.nv, 3 * (self.stages + 1))), "lengths": np.ones(3),
@@ -96,10 +96,10 @@ class Galerkin(Method):
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The user's q, and v = M^-1 p."""
-        from leastaction.kernels import galerkin_legendre
+        from leastaction.kernels import legendre
 
         q, v = np.zeros(model.nq), np.zeros(model.nv)
-        if not galerkin_legendre.leave(model.system, 0.0, memory["x"], memory["p"], q, v):
+        if not legendre.leave(model.system, 0.0, memory["x"], memory["p"], q, v):
             raise ConvergenceError(f"{self.label}: {_FAILURES[3]}")
         return q, v
 
@@ -152,13 +152,13 @@ def wide_of(model: Model) -> tuple[int, ...]:
 
 def check_closed(model: Model, t: float, x: FloatArray, u: FloatArray) -> None:
     """Raise ModelError, naming the joint or constraint, if loops or constraints do not hold at a first state."""
-    from leastaction.kernels import galerkin_legendre
+    from leastaction.kernels import legendre
 
     m = link_rows(model)
     if m == 0:
         return
     gap, rate = np.zeros(m), np.zeros(m)
-    galerkin_legendre.gaps(model.system, t, x, u, gap, rate)
+    legendre.gaps(model.system, t, x, u, gap, rate)
     model.raise_pending()
     for what, found in (("open by", gap), ("opening at", rate)):
         worst = int(np.abs(found).argmax())
