@@ -20,7 +20,7 @@ import numpy as np
 
 from leastaction.kernels._jit import entry, kernel, sweep
 from leastaction.kernels.composite import mass_matrix, subtree_inertias
-from leastaction.kernels.coordinates import free_rotation, get3, offset_of
+from leastaction.kernels.coordinates import free_rotation, get3, offset_of, positions_out, rates_out
 from leastaction.kernels.explicit import copy
 from leastaction.kernels.forward import make_work
 from leastaction.kernels.galerkin import Nodes, make_step_work, next_momentum, vec3
@@ -32,7 +32,7 @@ from leastaction.kernels.galerkin_columns import (
     reduce_columns,
     velocity_columns,
 )
-from leastaction.kernels.galerkin_impulses import has_forces, impulse_derivatives, quat_at
+from leastaction.kernels.galerkin_impulses import has_forces, impulse_derivatives, node_state, quat_at
 from leastaction.kernels.galerkin_newton import local_ball, local_screw
 from leastaction.kernels.galerkin_step import accept, evaluate, place_start, rates_of
 from leastaction.kernels.galerkin_tests import displaced, displaced_local, fill_variation, make_variation, unknowns
@@ -400,3 +400,33 @@ def add_dense(more, T):
     for r in range(more.shape[0]):
         for c in range(more.shape[1]):
             T[r, c] += more[r, c]
+
+
+@entry
+def step_tables(
+    system, weights, b, c, across, t, h, x, p, xi, control, active, q, v, P, S, Sd, Q, V, G, tau, K, Dm
+):  # fmt: skip
+    """What forces that the recursion does not know need of one step.
+
+    q (s+1, nq), v (s+1, nv) of the user at the nodes, the tables P, S, Sd, Q (for screws the same as S), V, tau of
+    ``galerkin``, impulses G of body forces summed over subtrees, and the derivatives K, Dm of the joint impulses.
+    """
+    tree, nu = system.tree, p.size
+    nodes = Nodes(weights, b, c, h, across)
+    w, f = make_step_work(tree, weights, has_forces(system.forces)), make_work(system, x)
+    xa, ua = np.zeros(x.size), np.zeros(nu)
+    settle_step(system, nodes, t, x, p, control, active, xi, w, f, xa, ua, K, Dm)
+    for a in range(len(weights)):
+        node_state(tree, x, w, a, xa, ua)
+        positions_out(system.coordinates, xa, q[a])
+        rates_out(system.coordinates, xa, ua, v[a])
+    add_dense(w.P, P)
+    add_dense(w.S, S)
+    add_dense(w.Sd, Sd)
+    add_dense(w.V, V)
+    add_dense(w.G, G)
+    add_dense(w.tau, tau)
+    for d in range(nu):
+        ball = tree.rows[tree.rates[d, 0], KIND] == BALL
+        for e in range(Q.shape[1]):
+            Q[d, e] = w.Q[d, e] if ball else w.S[d, e]

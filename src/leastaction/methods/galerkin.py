@@ -7,8 +7,10 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from leastaction.errors import ModelError
+from leastaction.errors import ConvergenceError, ModelError
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.derivative import StepDerivative
+from leastaction.methods.galerkin_linear import Nodes, Step, step_derivative
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State
 
@@ -114,6 +116,21 @@ class Galerkin(Method):
         rows = saved_rows(k, done, every)
         counters = {"iterations": int(count[0]), "evaluations": int(count[1]), "backtracks": int(count[2])}
         return Chunk(done, _FAILURES.get(status), q[:rows], v[:rows], counters)
+
+    def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
+        """Exact derivative of the step, O(n^2); O(n^3) with forces on bodies or in the translation of free joints."""
+        tau = np.zeros(model.nv) if control is None else model.check_v(control, "control")
+        memory = self.start(model, state)
+        x, p, passive = memory["x"].copy(), memory["p"].copy(), model.system.passive
+        chunk = self.rollout(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau[None]))
+        model.raise_pending()
+        if chunk.failure:
+            raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
+        c, w, b, _ = lobatto(self.stages)
+        active = bool(len(passive.screw) or len(passive.ball) or len(passive.free) or tau.any())
+        step = Step(state.t, dt, x, p, memory["last"], tau, active)
+        A, B = step_derivative(model, Nodes(c, w, b, across(model.system.tree.gravity)), step)
+        return StepDerivative(A, B, model.state(chunk.q[0], chunk.v[0], state.t + dt))
 
 
 def across(gravity: FloatArray) -> FloatArray:
