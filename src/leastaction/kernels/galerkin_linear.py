@@ -230,7 +230,6 @@ def dense_columns(tree, nodes, w, var, K, Dm, more_J, more_Py, Y, Pn):
 @sweep
 def end_columns(tree, s, x, w, Y, Pn, Xn):
     """dx+ in Xn and d(M u)+ in Pn (balls in child axes) from y and the next momenta in displaced axes."""
-    nu = tree.rates.shape[0]
     for i in range(1, tree.rows.shape[0]):
         d = tree.rows[i, IU]
         if tree.rows[i, KIND] == BALL:
@@ -346,7 +345,8 @@ def linearize(
     tree, nu, s = system.tree, p.shape[1], len(weights) - 1
     n, W = tree.rows.shape[0], 8 * (s + 1)
     nodes = Nodes(weights, b, c, h, across)
-    w, f, var = make_step_work(tree, weights, has_forces(system.forces)), make_work(system, x[0]), make_variation(tree, s)
+    w, f = make_step_work(tree, weights, has_forces(system.forces)), make_work(system, x[0])
+    var = make_variation(tree, s)
     xa, ua, K, Dm = np.zeros(x.shape[1]), np.zeros(nu), np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1)))
     columns = WIDE * ((3 * nu + WIDE - 1) // WIDE)
     Y, Pn, Xn = np.zeros((nu * s, columns)), np.zeros((nu, columns)), np.zeros((nu, columns))

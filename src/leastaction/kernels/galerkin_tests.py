@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.kernels._jit import kernel, sweep
-from leastaction.kernels._lanes import ld3, ld6, st3, st6
+from leastaction.kernels._lanes import ld3, ld6, st6
 from leastaction.kernels.galerkin import chart_rates, combine3, size, vec3
 from leastaction.kernels.galerkin_newton import axis3, dot_rows, row9
 from leastaction.kernels.layout import BALL, IU, KIND, MASS, PARENT, Floats
@@ -261,7 +261,7 @@ def displaced_local(tree, nodes, w, K, Re, Pe):
 
 @sweep
 def unknowns(tree, s, var, J, Py):
-    """Residual J (nu s, nu s) and next momentum Py (nu, nu s) by the unknowns, without the local terms. O(s^2 n depth)."""
+    """Residual J (nu s, nu s) and next momentum Py (nu, nu s) by the unknowns, without local terms. O(s^2 n depth)."""
     W = 8 * (s + 1)
     for j in range(tree.rates.shape[0]):
         qj, nj = place_of(tree, s, j)
