@@ -202,8 +202,8 @@ def test_refusals():
         la.linearize(model, method, state, None, 0.01, parameters=["mass"])
     with pytest.raises(la.UnsupportedError, match="no derivative of its step"):
         la.linearize(model, la.Adaptive(), state, None, 0.01)
+    four = la.models.four_bar().build()
     with pytest.raises(la.UnsupportedError, match="loops"):
-        four = la.models.four_bar().build()
         la.linearize(four, method, four.state(), None, 0.01)
     with pytest.raises(la.ModelError, match="dt"):
         la.linearize(model, method, state, None, -0.01)

@@ -7,7 +7,7 @@ through it together, as four packs. The next momentum by the unknowns is
 
 with the vectors of ``galerkin_tests``.
 
-    Y  (nu s, columns)  right-hand sides r, then y          Pn (nu, columns)  next momenta
+    Y  (nu s, 16)  right-hand sides r, then y               Pn (nu, 16)  next momenta
     l  (buffers N, 16), z ((n+1) W, 16), q (buffers W, 16), t (3 s, 16): scratch
 """
 
@@ -32,18 +32,18 @@ def zero16():
 
 
 @kernel
-def ld16(T, r, e):
-    """Sixteen columns of row r."""
-    return (ldp(T, r, e), ldp(T, r, e + 4), ldp(T, r, e + 8), ldp(T, r, e + 12))
+def ld16(T, r):
+    """Row r of a block."""
+    return (ldp(T, r, 0), ldp(T, r, 4), ldp(T, r, 8), ldp(T, r, 12))
 
 
 @kernel
-def st16(T, r, e, v):
-    """Store sixteen columns of row r."""
-    stp(T, r, e, v[0])
-    stp(T, r, e + 4, v[1])
-    stp(T, r, e + 8, v[2])
-    stp(T, r, e + 12, v[3])
+def st16(T, r, v):
+    """Store row r of a block."""
+    stp(T, r, 0, v[0])
+    stp(T, r, 4, v[1])
+    stp(T, r, 8, v[2])
+    stp(T, r, 12, v[3])
 
 
 @kernel
@@ -53,21 +53,39 @@ def add16(a, b):
 
 
 @kernel
-def fma16(f, T, r, e, v):
-    """``v`` plus f times sixteen columns of row r."""
-    return (
-        v[0] + f * ldp(T, r, e),
-        v[1] + f * ldp(T, r, e + 4),
-        v[2] + f * ldp(T, r, e + 8),
-        v[3] + f * ldp(T, r, e + 12),
-    )
+def fma16(f, T, r, v):
+    """``v`` plus f times row r of a block."""
+    return (v[0] + f * ldp(T, r, 0), v[1] + f * ldp(T, r, 4), v[2] + f * ldp(T, r, 8), v[3] + f * ldp(T, r, 12))
+
+
+@kernel
+def flush16(v):
+    """``v`` with numbers below 1e-216 set to zero: influence dies out along a chain, and denormal numbers are slow."""
+    c = 1.0e-200
+    return ((v[0] + c) - c, (v[1] + c) - c, (v[2] + c) - c, (v[3] + c) - c)
+
+
+@sweep
+def take_block(T, e, block):
+    """Columns e .. e + 15 of a table into a block."""
+    for r in range(T.shape[0]):
+        for k in range(0, WIDE, 4):
+            stp(block, r, k, ldp(T, r, e + k))
+
+
+@sweep
+def put_block(block, T, e):
+    """A block into columns e .. e + 15 of a table."""
+    for r in range(T.shape[0]):
+        for k in range(0, WIDE, 4):
+            stp(T, r, e + k, ldp(block, r, k))
 
 
 @kernel
 def dot16(N, A, q, T, r, v):
     """``v`` plus the sum over k < N of A[q, k] times row r + k of T (sixteen columns)."""
     for k in range(N):
-        v = fma16(A[q, k], T, r + k, 0, v)
+        v = fma16(A[q, k], T, r + k, v)
     return v
 
 
@@ -76,7 +94,7 @@ def clear16(T, r, N):
     """Zero rows r .. r + N - 1."""
     o = zero16()
     for k in range(N):
-        st16(T, r + k, 0, o)
+        st16(T, r + k, o)
 
 
 @kernel
@@ -134,9 +152,9 @@ def factorise(tree, nodes, w, var, K, Dm):
             hand_matrix(N, D, q, w.slot[par], (w.first[i] & 2) != 0, H, X, base, k)
 
 
-# --- sixteen columns from column e0 of Y on -------------------------------------------------------------------------
+# --- sixteen columns: Y, Pn, Xn are blocks (rows, 16) --------------------------------------------------------------
 @sweep
-def reduce_columns(tree, s, w, var, e0, Y, l, t):
+def reduce_columns(tree, s, w, var, Y, l, t):
     """Inward: Y becomes y0 = -Lam^-1 (r + A^T l), eq. (7)."""
     N, H, X = size(s), var.eb, var.ea
     for i in range(tree.rows.shape[0] - 1, 0, -1):
@@ -146,25 +164,27 @@ def reduce_columns(tree, s, w, var, e0, Y, l, t):
         if w.first[i] & 1:
             clear16(l, at, N)
         for c in range(k):
-            st16(t, c, 0, dot16(N, var.a, base + c, l, at, ld16(Y, base + c, e0)))
+            st16(t, c, dot16(N, var.a, base + c, l, at, ld16(Y, base + c)))
         for c in range(k):
             v = zero16()
             for e in range(k):
-                v = fma16(-X[base + c, N + e], t, e, 0, v)
-            st16(Y, base + c, e0, v)
+                v = fma16(-X[base + c, N + e], t, e, v)
+            st16(Y, base + c, v)
         # hand over
         if par > 0:
             to = w.slot[par] * N
             fresh = (w.first[i] & 2) != 0
             for r in range(N):
-                v = ld16(l, at + r, 0)
+                v = ld16(l, at + r)
                 for c in range(base, base + k):
-                    v = fma16(H[c, r], Y, c, e0, v)
-                st16(l, to + r, 0, v if fresh else add16(v, ld16(l, to + r, 0)))
+                    v = fma16(H[c, r], Y, c, v)
+                if i % 8 == 0:
+                    v = flush16(v)
+                st16(l, to + r, v if fresh else add16(v, ld16(l, to + r)))
 
 
 @sweep
-def expand_columns(tree, s, var, e0, Y, z, Pn):
+def expand_columns(tree, s, var, Y, z, Pn):
     """Outward: Y becomes y; the next momenta get what lies before each row."""
     N, W, X = size(s), 8 * (s + 1), var.ea
     clear16(z, 0, W)
@@ -173,20 +193,20 @@ def expand_columns(tree, s, var, e0, Y, z, Pn):
         d, n = coordinates_of(tree, i)
         base, k = d * s, n * s
         for j in range(d, d + n):
-            st16(Pn, j, e0, dot16(W, var.f, j, z, before, ld16(Pn, j, e0)))
+            st16(Pn, j, dot16(W, var.f, j, z, before, ld16(Pn, j)))
         for c in range(base, base + k):
             v = dot16(N, X, c, z, before, zero16())
-            y = ld16(Y, c, e0)
-            st16(Y, c, e0, (y[0] - v[0], y[1] - v[1], y[2] - v[2], y[3] - v[3]))
+            y = ld16(Y, c)
+            st16(Y, c, (y[0] - v[0], y[1] - v[1], y[2] - v[2], y[3] - v[3]))
         for r in range(W):
-            v = ld16(z, before + r, 0)
+            v = ld16(z, before + r)
             for c in range(base, base + k):
-                v = fma16(var.b[c, r], Y, c, e0, v)
-            st16(z, at + r, 0, v)
+                v = fma16(var.b[c, r], Y, c, v)
+            st16(z, at + r, flush16(v) if i % 8 == 0 else v)
 
 
 @sweep
-def collect_columns(tree, s, w, var, e0, Y, q, Pn):
+def collect_columns(tree, s, w, var, Y, q, Pn):
     """Inward: the next momenta get what lies at and behind each row."""
     W = 8 * (s + 1)
     for i in range(tree.rows.shape[0] - 1, 0, -1):
@@ -196,24 +216,24 @@ def collect_columns(tree, s, w, var, e0, Y, q, Pn):
         if w.first[i] & 1:
             clear16(q, at, W)
         for r in range(W):
-            v = ld16(q, at + r, 0)
+            v = ld16(q, at + r)
             for c in range(base, base + k):
-                v = fma16(var.h[c, r], Y, c, e0, v)
-            st16(q, at + r, 0, v)
+                v = fma16(var.h[c, r], Y, c, v)
+            st16(q, at + r, v)
         for j in range(d, d + n):
-            v = dot16(W, var.e, j, q, at, ld16(Pn, j, e0))
+            v = dot16(W, var.e, j, q, at, ld16(Pn, j))
             for c in range(k):
-                v = fma16(var.local[j, c], Y, base + c, e0, v)
-            st16(Pn, j, e0, v)
+                v = fma16(var.local[j, c], Y, base + c, v)
+            st16(Pn, j, v)
         if par > 0 and (w.first[i] & 2) == 0:
             to = w.slot[par] * W
             for r in range(W):
-                st16(q, to + r, 0, add16(ld16(q, to + r, 0), ld16(q, at + r, 0)))
+                st16(q, to + r, add16(ld16(q, to + r), ld16(q, at + r)))
 
 
 # --- velocities from momenta ----------------------------------------------------------------------------------------
 @sweep
-def velocity_columns(tree, S, U, T, e0, Xn, Pn, z, L):
+def velocity_columns(tree, S, U, T, Xn, Pn, z, L):
     """Pn becomes du = M^-1 (dp - dp/dx dx) for sixteen columns; Xn holds dx. T is that of ``second``.
 
     S, U: axes and factors of ``articulated``; z, L ((n+1) 6, 16) scratch.
@@ -225,44 +245,45 @@ def velocity_columns(tree, S, U, T, e0, Xn, Pn, z, L):
         before = 6 * tree.rows[i, PARENT]
         d, n = coordinates_of(tree, i)
         for r in range(6):
-            v = ld16(z, before + r, 0)
+            v = ld16(z, before + r)
             for k in range(d, d + n):
-                v = fma16(T[k, r], Xn, k, e0, v)
-            st16(z, 6 * i + r, 0, v)
+                v = fma16(T[k, r], Xn, k, v)
+            st16(z, 6 * i + r, v)
         for k in range(d, d + n):
-            v = ld16(Pn, k, e0)
+            v = ld16(Pn, k)
             for r in range(6):
-                v = fma16(-T[k, 12 + r], z, 6 * i + r, 0, v)
-            st16(Pn, k, e0, v)
+                v = fma16(-T[k, 12 + r], z, 6 * i + r, v)
+            st16(Pn, k, v)
     # inward: what lies behind, and the articulated elimination
     for i in range(tree.rows.shape[0] - 1, 0, -1):
         to, at = 6 * tree.rows[i, PARENT], 6 * i
         d, n = coordinates_of(tree, i)
         for k in range(d + n - 1, d - 1, -1):
-            v = ld16(Pn, k, e0)
+            v = ld16(Pn, k)
             for r in range(6):
-                v = fma16(-S[k, r], L, at + r, 0, v)
+                v = fma16(-S[k, r], L, at + r, v)
             for r in range(6):
                 g = U[k, r]
-                o = ld16(L, at + r, 0)
-                st16(L, at + r, 0, (o[0] + g * v[0], o[1] + g * v[1], o[2] + g * v[2], o[3] + g * v[3]))
+                o = ld16(L, at + r)
+                st16(L, at + r, (o[0] + g * v[0], o[1] + g * v[1], o[2] + g * v[2], o[3] + g * v[3]))
             g = U[k, 6]
-            st16(Pn, k, e0, (g * v[0], g * v[1], g * v[2], g * v[3]))
+            st16(Pn, k, (g * v[0], g * v[1], g * v[2], g * v[3]))
         for r in range(6):
-            v = add16(ld16(L, to + r, 0), ld16(L, at + r, 0))
+            v = add16(ld16(L, to + r), ld16(L, at + r))
             for k in range(d, d + n):
-                v = fma16(T[k, 6 + r], Xn, k, e0, v)
-            st16(L, to + r, 0, v)
+                v = fma16(T[k, 6 + r], Xn, k, v)
+            st16(L, to + r, flush16(v) if i % 8 == 0 else v)
     # outward
     for i in range(1, tree.rows.shape[0]):
         before, at = 6 * tree.rows[i, PARENT], 6 * i
         d, n = coordinates_of(tree, i)
         for r in range(6):
-            st16(z, at + r, 0, ld16(z, before + r, 0) if before > 0 else zero16())
+            v = ld16(z, before + r) if before > 0 else zero16()
+            st16(z, at + r, flush16(v) if i % 8 == 0 else v)
         for k in range(d, d + n):
-            v = ld16(Pn, k, e0)
+            v = ld16(Pn, k)
             for r in range(6):
-                v = fma16(-U[k, r], z, at + r, 0, v)
-            st16(Pn, k, e0, v)
+                v = fma16(-U[k, r], z, at + r, v)
+            st16(Pn, k, v)
             for r in range(6):
-                st16(z, at + r, 0, fma16(S[k, r], Pn, k, e0, ld16(z, at + r, 0)))
+                st16(z, at + r, fma16(S[k, r], Pn, k, ld16(z, at + r)))

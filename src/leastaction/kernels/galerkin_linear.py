@@ -29,7 +29,9 @@ from leastaction.kernels.galerkin_columns import (
     collect_columns,
     expand_columns,
     factorise,
+    put_block,
     reduce_columns,
+    take_block,
     velocity_columns,
 )
 from leastaction.kernels.galerkin_impulses import has_forces, impulse_derivatives, node_state, quat_at
@@ -353,6 +355,7 @@ def linearize(
     E, H, half = np.zeros((nu, nu)), np.zeros((nu, nu)), np.zeros((2 * nu, 3 * nu))
     l, z, q = np.zeros((w.D.shape[0] * W, WIDE)), np.zeros((n * W, WIDE)), np.zeros((w.D.shape[0] * W, WIDE))
     tmp, L, m, T = np.zeros((3 * s, WIDE)), np.zeros((6 * n, WIDE)), np.empty(n), np.zeros((nu, 24))
+    y16, p16, x16 = np.zeros((nu * s, WIDE)), np.zeros((nu, WIDE)), np.zeros((nu, WIDE))
     x1, p1, u0, u1 = np.zeros(x.shape[1]), np.zeros(nu), np.zeros(nu), np.zeros(nu)
     for k in range(x.shape[0]):
         settle_step(system, nodes, t[k], x[k], p[k], controls[k], active, xi[k], w, f, xa, ua, K, Dm)
@@ -378,9 +381,13 @@ def linearize(
         else:
             factorise(tree, nodes, w, var, K, Dm)
             for e in range(0, columns, WIDE):
-                reduce_columns(tree, s, w, var, e, Y, l, tmp)
-                expand_columns(tree, s, var, e, Y, z, Pn)
-                collect_columns(tree, s, w, var, e, Y, q, Pn)
+                take_block(Y, e, y16)
+                take_block(Pn, e, p16)
+                reduce_columns(tree, s, w, var, y16, l, tmp)
+                expand_columns(tree, s, var, y16, z, p16)
+                collect_columns(tree, s, w, var, y16, q, p16)
+                put_block(y16, Y, e)
+                put_block(p16, Pn, e)
         # the end of the step
         end_columns(tree, s, x[k], w, Y, Pn, Xn)
         copy(x[k], x1)
@@ -390,7 +397,10 @@ def linearize(
         copy(u1, f.v)
         momentum_tables(tree, f, m, T)
         for e in range(0, columns, WIDE):
-            velocity_columns(tree, f.S, f.U, T, e, Xn, Pn, z, L)
+            take_block(Xn, e, x16)
+            take_block(Pn, e, p16)
+            velocity_columns(tree, f.S, f.U, T, x16, p16, z, L)
+            put_block(p16, Pn, e)
         to_user(system.coordinates, x[k], u0, x1, u1, Xn, Pn, half, A[k], B[k])
 
 
