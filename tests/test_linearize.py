@@ -114,6 +114,18 @@ def test_dense_and_recursive_solutions_agree(s, monkeypatch):
     assert np.abs(fast.B - slow.B).max() < 1e-11
 
 
+@pytest.mark.parametrize("method", [la.SemiImplicitEuler(), la.RungeKutta(1), la.RungeKutta(2), la.RungeKutta(4)])
+def test_the_derivative_of_explicit_steps(method):
+    model, dt = tree(1, stiffness=3.0, damping=0.4, forces=True), 0.02
+    state, tau = moving(model, 2), np.random.default_rng(3).normal(size=model.nv)
+    found = la.linearize(model, method, state, tau, dt)
+    A, B = differences(model, method, state, tau, dt)
+    # MEASURE
+    assert np.abs(found.A - A).max() < 1e-7
+    assert np.abs(found.B - B).max() < 1e-7
+    assert np.array_equal(found.state.q, method.step(model, state, dt, tau).q)
+
+
 def to_momenta(model: la.Model, state: la.State) -> tuple[np.ndarray, np.ndarray]:
     """Map from (displacement, dv) to (displacement, dp), and the symplectic form in these coordinates."""
     n, hessian = model.nv, la.lagrangian_hessian(model, state.q, state.v)

@@ -10,8 +10,10 @@ import numpy as np
 from leastaction.derivatives import passive_derivatives
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.kernels.layout import BALL, IU, KIND
+from leastaction.linearize_explicit import explicit_derivative
 from leastaction.methods.base import Method
 from leastaction.methods.derivative import StepDerivative
+from leastaction.methods.explicit import Explicit
 from leastaction.methods.registry import check_supported, method_by_name
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.forces import PointSpring
@@ -55,7 +57,10 @@ def linearize(
     # a state of another model has other sizes
     state = model.state(state.q, state.v, state.t)
     tau = None if control is None else model.check_v(control, "control")
-    out = method.linearize(model, state, tau, dt)
+    if isinstance(method, Explicit):
+        out = explicit_derivative(model, method, state, np.zeros(model.nv) if tau is None else tau, dt)
+    else:
+        out = method.linearize(model, state, tau, dt)
     if not isinstance(out, StepDerivative) or not (np.isfinite(out.A).all() and np.isfinite(out.B).all()):
         raise ConvergenceError(
             f"linearize: the derivative of {method.label} is not finite; take a smaller dt, or check laws and forces.",
