@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
     from leastaction.io import load, save
     from leastaction.io.convert import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
+    from leastaction.linearize import lagrangian_hessian, linearize
     from leastaction.methods.adaptive import Adaptive
     from leastaction.methods.galerkin import Galerkin
     from leastaction.methods.lie_trapezoid import LieTrapezoid
@@ -94,6 +95,8 @@ PUBLIC: dict[str, str | None] = {
     "centroidal_map": "leastaction.dynamics",
     "inverse_dynamics_derivatives": "leastaction.derivatives",
     "forward_dynamics_derivatives": "leastaction.derivatives",
+    "lagrangian_hessian": "leastaction.linearize",
+    "linearize": "leastaction.linearize",
     # motion through time
     "simulate": "leastaction.simulate",
     "resume": "leastaction.simulate",
@@ -157,6 +160,8 @@ __all__ = [
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "jacobian",
+    "lagrangian_hessian",
+    "linearize",
     "load",
     "mass_matrix",
     "models",

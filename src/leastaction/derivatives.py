@@ -78,17 +78,17 @@ def forward_dynamics_derivatives(
     return ForwardDerivatives(-Minv @ inverse.dq, -Minv @ inverse.dv, Minv)
 
 
-def _to_user(
-    model: Model, q: FloatArray, v: FloatArray, a: FloatArray,
-    dx: FloatArray, du: FloatArray, H: FloatArray, f: FloatArray,
-) -> InverseDerivatives:  # fmt: skip
-    """From the rows' coordinates to the user's: tau = T^T f(x, u = T v, udot = T a + Tdot v)."""
-    coordinates = model.system.coordinates
-    n = model.nv
+def row_maps(
+    model: Model, q: FloatArray, v: FloatArray, a: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """T of u = T v and, with udot = T a + Tdot v, the matrices du/dq, d udot/dq and d udot/dv, each (nu, nv).
+
+    All but T are zero outside of free joints, where the shift to the centre of mass turns with the body.
+    """
+    coordinates, n = model.system.coordinates, model.nv
     T = np.zeros((n, n))
     T[np.arange(n), coordinates.v] = 1.0
-    du_dq, dudot_dq, dudot_dv, turned = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
-    # free joints: the shift to the centre of mass turns with the body
+    du_dq, dudot_dq, dudot_dv = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
     for (k, d), c in zip(coordinates.free, coordinates.offset, strict=True):
         R = quaternion.to_matrix(q[coordinates.q[k + 3 : k + 7]])
         lin, ang = coordinates.v[d : d + 3], coordinates.v[d + 3 : d + 6]
@@ -101,8 +101,22 @@ def _to_user(
         dudot_dq[rows, ang] = -R @ so3.hat(acceleration)
         dudot_dv[rows, lin] = R @ so3.hat(w)
         dudot_dv[rows, ang] = -R @ (so3.hat(velocity) + so3.hat(w) @ so3.hat(c))
-        # T^T seen by a turning body
-        force = R.T @ f[rows]
+    return T, du_dq, dudot_dq, dudot_dv
+
+
+def _to_user(
+    model: Model, q: FloatArray, v: FloatArray, a: FloatArray,
+    dx: FloatArray, du: FloatArray, H: FloatArray, f: FloatArray,
+) -> InverseDerivatives:  # fmt: skip
+    """From the rows' coordinates to the user's: tau = T^T f(x, u = T v, udot = T a + Tdot v)."""
+    coordinates, n = model.system.coordinates, model.nv
+    T, du_dq, dudot_dq, dudot_dv = row_maps(model, q, v, a)
+    turned = np.zeros((n, n))
+    # free joints: T^T seen by a turning body
+    for (k, d), c in zip(coordinates.free, coordinates.offset, strict=True):
+        R = quaternion.to_matrix(q[coordinates.q[k + 3 : k + 7]])
+        lin, ang = coordinates.v[d : d + 3], coordinates.v[d + 3 : d + 6]
+        force = R.T @ f[d : d + 3]
         turned[np.ix_(lin, ang)] = so3.hat(force)
         turned[np.ix_(ang, ang)] = so3.hat(c) @ so3.hat(force)
     dq = T.T @ (dx @ T + du @ du_dq + H @ dudot_dq) + turned

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from leastaction import derivatives, dynamics, models, observe
+from leastaction.linearize import lagrangian_hessian, linearize
 from leastaction.methods.registry import METHODS
 from leastaction.model.forces import PointForce, PointSpring
 from leastaction.model.model import Model
@@ -58,6 +59,15 @@ def _run(model: Model, method: str, control: Any = None) -> Trajectory:
     return simulate(model, dt=0.001, duration=0.002, method=method, control=control)
 
 
+def _linearize(model: Model) -> Any:
+    """Derivative of one step; a mechanism with loops is replaced by a tree of the same form of the kernels."""
+    if model.loop_names:
+        tree = models.chain(2)
+        tree.add_force(PointForce("link2", np.zeros(3), np.array([0.0, 0.0, 0.1])))
+        model = tree.build()
+    return linearize(model, "galerkin:2", model.state(), None, 0.001)
+
+
 def _with_function(model: Model, method: str) -> Trajectory:
     """Two steps under a control that is a function."""
     return _run(model, method, lambda t, state: np.zeros(model.nv))
@@ -91,6 +101,8 @@ JOBS: dict[str, Callable[[Model], Any]] = {
     "body_twists": lambda model: dynamics.body_twists(model, None, None),
     "wrench_forces": lambda model: dynamics.wrench_forces(model, None, {model.body_names[0]: np.zeros(6)}),
     "inverse_dynamics_derivatives": lambda model: derivatives.inverse_dynamics_derivatives(model, None, None, None),
+    "linearize, galerkin:2": _linearize,
+    "lagrangian_hessian": lambda model: lagrangian_hessian(model, None),
     "project": lambda model: observe.project(model, model.state()),
 }
 """What is run for each form of the kernels."""

@@ -1,0 +1,27 @@
+"""What the derivative of a step is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from leastaction.model.checks import FloatArray
+from leastaction.model.model import State
+
+
+@dataclass(frozen=True, eq=False)
+class StepDerivative:
+    """Derivative of one step on the tangent space.
+
+    A small change of a state is (displacement of q; change of v), 2 nv numbers, with the displacements of
+    ``model.configuration.retract``: plain differences for single coordinates, a rotation vector in child axes for a
+    ball, (rotation vector; displacement) in child axes for a free joint.
+
+    Attributes:
+        A: (2 nv, 2 nv) by the state at the start of the step.
+        B: (2 nv, nv) by the generalised forces, which are held over the step.
+        state: the state at the end of the step.
+    """
+
+    A: FloatArray
+    B: FloatArray
+    state: State
