@@ -96,7 +96,9 @@ class Galerkin(Method):
     def rollout(
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
     ) -> Chunk:
-        """All steps in one compiled call."""
+        """All steps in one compiled call; one call for each step where steps have lengths of their own."""
+        if not clock.uniform:
+            return self._each(model, memory, clock, k, steps, every, control)
         from leastaction.kernels import galerkin_step
 
         rows = saved_rows(k, steps, every)
@@ -114,6 +116,27 @@ class Galerkin(Method):
         rows = saved_rows(k, done, every)
         counters = {"iterations": int(count[0]), "evaluations": int(count[1]), "backtracks": int(count[2])}
         return Chunk(done, _FAILURES.get(status), q[:rows], v[:rows], counters)
+
+    def _each(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
+    ) -> Chunk:
+        """Steps with lengths of their own, each a rollout with a clock that starts with it.
+
+        The guess continues the last steps as if they had been as long as this one: the result is the same to solver
+        tolerance, at the price of an iteration where lengths change much.
+        """
+        q, v, counters = [np.zeros((0, model.nq))], [np.zeros((0, model.nv))], dict[str, int]()
+        for i in range(k, k + steps) if steps else (k,):
+            own = Control(control.array[i : i + 1], control.callback)
+            kept = 1 if (i + 1) % every == 0 else 2
+            step = Clock(clock.at(i), clock.length(i)) if steps else Clock(clock.t0, 1.0)
+            part = self.rollout(model, memory, step, 0, min(steps, 1), kept, own)
+            q.append(part.q)
+            v.append(part.v)
+            counters = {name: counters.get(name, 0) + count for name, count in part.counters.items()}
+            if part.failure:
+                return Chunk(i - k, part.failure, np.concatenate(q), np.concatenate(v), counters)
+        return Chunk(steps, None, np.concatenate(q), np.concatenate(v), counters)
 
 
 def across(gravity: FloatArray) -> FloatArray:
