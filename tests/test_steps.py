@@ -55,8 +55,8 @@ def test_density_by_its_definition():
     Q4 = most**-4 + (4 * x / tolerance) ** 2 + (4 * abs(v) / tolerance) ** (4 / 3)
     by_time = 32 * x * v / tolerance**2 + 4 / 3 * (4 / tolerance) ** (4 / 3) * v * (-4 * x) * abs(v) ** (-2 / 3)
     Q, G = density(model, model.state([x], [v]), tolerance, most)
-    assert pytest.approx(Q4**0.25, rel=1e-6) == Q  # measured 1.4e-8
-    assert pytest.approx(by_time / Q4 / 4, rel=1e-5) == G  # measured 6e-8
+    assert pytest.approx(Q4**0.25, rel=1e-12) == Q  # measured 1.3e-14
+    assert pytest.approx(by_time / Q4 / 4, rel=1e-6) == G  # measured 1.7e-8
 
 
 @pytest.mark.parametrize("model", [pendulum, robot])
@@ -68,9 +68,9 @@ def test_growth_is_that_of_the_density(model):
     h = 1e-4
     ahead, behind = (la.Adaptive(1e-13, 1e-13).step(model, model.state(x0.q, s * x0.v), h) for s in (1.0, -1.0))
     slope = (np.log(density(model, ahead)[0]) - np.log(density(model, behind)[0])) / (2 * h)
-    assert pytest.approx(slope, rel=1e-4) == G  # measured 2e-6
+    assert pytest.approx(slope, rel=1e-5) == G  # measured 7e-8 and 3e-8
     back = density(model, model.state(x0.q, -x0.v))
-    assert back == pytest.approx((Q, -G), rel=1e-12)  # measured 1e-14
+    assert back == pytest.approx((Q, -G), rel=1e-12)  # measured 0
 
 
 def test_at_rest_without_forces_steps_are_the_longest():
@@ -101,11 +101,12 @@ def there_and_back(control, method):
 @pytest.mark.parametrize("order", [2, 4])
 def test_reversible_steps_go_back_the_way_they_came(order):
     steps, state = there_and_back(la.ReversibleSteps(1e-3, 0.1), la.Galerkin(order))
-    assert steps < 1e-6
-    assert state < 1e-6
+    assert steps < 1e-6  # measured 5e-9 and 4e-8
+    assert state < 1e-6  # measured 2e-9 and 8e-8
     # the classic ones do not
     steps, state = there_and_back(la.ClassicSteps(1e-3, 0.1), la.Galerkin(order))
-    assert steps > 1e-2
+    assert steps > 1e-2  # measured 0.17 and 0.17
+    assert state > 1e-2  # measured 0.10 and 0.10
 
 
 # --- energy -----------------------------------------------------------------------------------------------------------
@@ -120,9 +121,9 @@ def test_energy_of_an_eccentric_orbit():
         # the run ends with the first step that reaches its time
         assert run.t[-2] < 30 * np.pi <= run.t[-1]
     drift, band = results["reversible"]
-    assert drift < 0.01 * band
+    assert drift < 0.01 * band  # measured 6e-5 of it
     drift, band = results["classic"]
-    assert drift > 0.5 * band
+    assert drift > 0.5 * band  # measured 2.2 times
 
 
 # --- cutting and resuming ---------------------------------------------------------------------------------------------
@@ -234,9 +235,11 @@ def test_motion_that_is_not_followed_stops_the_run():
 
 def test_forces_that_are_not_finite():
     m = la.models.pendulum()
-    m.add_force(la.PointForce("bob", (0, 0, 0), lambda t: (1e300 if t > 0.05 else 0.0, 0, 0)))
-    with pytest.raises(la.ModelError, match="PointForce on bob"):
+    m.add_force(la.PointForce("bob", (0, 0, -1), lambda t: (1e200 if t > 0.05 else 0.0, 0, 0)))
+    with pytest.raises(la.ConvergenceError, match="finite") as caught:
         la.simulate(m.build(), dt=CONTROLS[0], duration=1.0, method="rk4")
+    assert caught.value.run.steps > 0
+    assert np.isfinite(caught.value.run.q).all()
 
 
 @pytest.mark.parametrize(
