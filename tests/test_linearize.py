@@ -83,7 +83,7 @@ CASES = {
 )
 def test_the_derivative_is_that_of_the_step(s, case):
     options, push = CASES[case]
-    model, method = tree(1, **options), la.Galerkin(2 * s, tolerance=1e-14)
+    model, method = tree(1, **options), la.Galerkin(2 * s, solver=la.Newton(1e-14))
     state, dt = moving(model, 2), 0.02
     tau = push * np.random.default_rng(3).normal(size=model.nv)
     if case != "forces":
@@ -146,7 +146,7 @@ def to_momenta(model: la.Model, state: la.State) -> tuple[np.ndarray, np.ndarray
 def test_the_step_is_symplectic(s, stiffness):
     model = tree(6, stiffness=stiffness)
     state = moving(model, 7)
-    found = la.linearize(model, la.Galerkin(2 * s, tolerance=1e-14), state, None, 0.02)
+    found = la.linearize(model, la.Galerkin(2 * s, solver=la.Newton(1e-14)), state, None, 0.02)
     (T0, form0), (T1, form1) = to_momenta(model, state), to_momenta(model, found.state)
     A = T1 @ found.A @ np.linalg.inv(T0)
     # MEASURE
@@ -156,7 +156,7 @@ def test_the_step_is_symplectic(s, stiffness):
 def test_the_step_is_symplectic_with_forces_on_bodies():
     model = tree(6, stiffness=2.0, forces=True)
     state = moving(model, 7)
-    found = la.linearize(model, la.Galerkin(4, tolerance=1e-14), state, None, 0.02)
+    found = la.linearize(model, la.Galerkin(4, solver=la.Newton(1e-14)), state, None, 0.02)
     (T0, form0), (T1, form1) = to_momenta(model, state), to_momenta(model, found.state)
     A = T1 @ found.A @ np.linalg.inv(T0)
     # MEASURE
@@ -168,7 +168,7 @@ def test_far_from_the_origin_and_for_a_small_chain():
     model = la.models.pendulum().build()
     state = model.state(np.full(model.nv, 0.7), np.full(model.nv, 0.3))
     found = la.linearize(model, "galerkin:4", state, None, 0.05)
-    A, B = differences(model, la.Galerkin(4, tolerance=1e-14), state, np.zeros(model.nv), 0.05)
+    A, B = differences(model, la.Galerkin(4, solver=la.Newton(1e-14)), state, np.zeros(model.nv), 0.05)
     # MEASURE
     assert np.abs(found.A - A).max() < 1e-8
     assert np.abs(found.B - B).max() < 1e-8

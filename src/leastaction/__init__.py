@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from leastaction.observe import project
     from leastaction.simulate import resume, simulate
     from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton
+    from leastaction.steps import ClassicSteps, ReversibleSteps
     from leastaction.trajectory import Trajectory
 
 # Public name -> module that defines it; None means that the name is itself a submodule of the package.
@@ -101,6 +102,8 @@ PUBLIC: dict[str, str | None] = {
     "simulate": "leastaction.simulate",
     "resume": "leastaction.simulate",
     "Trajectory": "leastaction.trajectory",
+    "ClassicSteps": "leastaction.steps",
+    "ReversibleSteps": "leastaction.steps",
     "SemiImplicitEuler": "leastaction.methods.semi_implicit_euler",
     "RungeKutta": "leastaction.methods.runge_kutta",
     "Adaptive": "leastaction.methods.adaptive",
@@ -123,6 +126,7 @@ __all__ = [
     "Box",
     "Broyden",
     "Capsule",
+    "ClassicSteps",
     "Constraint",
     "ConvergenceError",
     "Cylinder",
@@ -140,6 +144,7 @@ __all__ = [
     "PointForce",
     "PointSpring",
     "Potential",
+    "ReversibleSteps",
     "RungeKutta",
     "SemiImplicitEuler",
     "Sphere",

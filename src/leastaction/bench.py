@@ -273,9 +273,10 @@ def _derivative_time(model: Model, state: Any, order: int, dt: float) -> tuple[f
     """Microseconds of a Galerkin step and of its derivative, both in compiled loops."""
     from leastaction.kernels import galerkin_linear
     from leastaction.methods.base import Clock, Control
-    from leastaction.methods.galerkin import Galerkin, across, lobatto
+    from leastaction.methods.galerkin import Galerkin, across, balance, lobatto
+    from leastaction.solve.solvers import Newton
 
-    method, n, steps = Galerkin(order, tolerance=1e-10), model.nv, 20
+    method, n, steps = Galerkin(order, solver=Newton(1e-10)), model.nv, 20
     idle, start = Control(np.zeros((0, n))), method.start(model, state)
     memory = {name: array.copy() for name, array in start.items()}
     x, p, xi = [], [], []
@@ -283,11 +284,11 @@ def _derivative_time(model: Model, state: Any, order: int, dt: float) -> tuple[f
         x.append(memory["x"].copy())
         p.append(memory["p"].copy())
         method.rollout(model, memory, Clock(0.0, dt), k, 1, 1, idle)
-        xi.append(memory["last"].copy())
+        xi.append(memory["past"][:, : order // 2 + 1].copy())
     (c, w, b, _), none = lobatto(order // 2), np.zeros((0, 0))
     arguments = (
-        model.system, tuple(w.tolist()), b, c, across(model.system.tree.gravity), np.zeros(steps), dt, np.array(x),
-        np.array(p), np.array(xi), np.zeros((steps, n)), False, none, none, none, none,
+        model.system, tuple(w.tolist()), b, c, across(model.system.tree.gravity), balance(order // 2), np.zeros(steps), dt,
+        np.array(x), np.array(p), np.array(xi), np.zeros((steps, n)), False, none, none, none, none,
         np.zeros((steps, 2 * n, 2 * n)), np.zeros((steps, 2 * n, n)),
     )  # fmt: skip
 

@@ -83,11 +83,18 @@ def to_xarray(run: Trajectory) -> Any:
     about = {
         "mechanism": run.model.name,
         "method": run.method.label,
-        "dt": run.dt,
+        **_step(run),
         "steps": run.steps,
         "source": f"leastaction {__version__}",
     }
     return xarray.Dataset(variables, coordinates, about)
+
+
+def _step(run: Trajectory) -> dict[str, float]:
+    """The step in seconds, or the shortest and the longest one."""
+    if isinstance(run.dt, float):
+        return {"dt": run.dt}
+    return {"dt_least": float(run.dt.min()), "dt_most": float(run.dt.max())} if len(run.dt) else {}
 
 
 def _common(units: list[str]) -> str:

@@ -90,7 +90,7 @@ def plot_run(run: Trajectory, path: str | Path | None = None) -> Any:
         panels += _momentum_panels(run)
     if run.model.features & {"loops", "equality constraints"}:
         panels.append(_gap_panel([Curve("", run.constraint_error)]))
-    title = f"{run.model.name}, {run.method.label}, dt = {run.dt:g} s"
+    title = f"{run.model.name}, {run.method.label}, dt = {run.clock.words}"
     return _figure(panels, [run.t], title, path)
 
 
@@ -107,7 +107,7 @@ def plot_comparison(runs: Sequence[Trajectory], path: str | Path | None = None, 
     """
     if not runs:
         raise ModelError("plot_comparison: there are no runs.")
-    names = list(labels) or [f"{run.method.label}, dt = {run.dt:g} s" for run in runs]
+    names = list(labels) or [f"{run.method.label}, dt = {run.clock.words}" for run in runs]
     if len(names) != len(runs):
         raise ModelError(f"plot_comparison: expected {len(runs)} labels, got {len(names)}.")
 

@@ -17,7 +17,8 @@ class Report:
     Attributes:
         method: name of the method.
         steps: steps done.
-        dt: step in seconds.
+        dt: step in seconds; the mean one where steps have lengths of their own.
+        dt_range: shortest and longest step in seconds, or None where all are the same.
         wall_time: seconds spent in the rollouts; compiling does not count.
         counters: named totals such as evaluations.
         failure: why the run stopped early, or None.
@@ -31,6 +32,7 @@ class Report:
     counters: dict[str, int] = field(default_factory=dict)
     failure: str | None = None
     limits: dict[str, str] = field(default_factory=dict)
+    dt_range: list[float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -51,9 +53,10 @@ class Report:
     def rows(self) -> list[tuple[str, str]]:
         """Label and value of every line."""
         speed = self.steps * self.dt / self.wall_time if self.wall_time > 0 else 0.0
+        lengths = "{:g} to {:g} s".format(*self.dt_range) if self.dt_range else f"{self.dt:g} s"
         out = [
             ("method", self.method),
-            ("steps", f"{self.steps} of {self.dt:g} s"),
+            ("steps", f"{self.steps} of {lengths}"),
             ("wall time", f"{self.wall_time:.3g} s" + (f" ({speed:.3g} times real time)" if speed else "")),
         ]
         out += [(name, str(count)) for name, count in self.counters.items()]
@@ -99,4 +102,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "counters": lambda value: _is_dict(value, _is_count),
     "failure": lambda value: value is None or isinstance(value, str),
     "limits": lambda value: _is_dict(value, lambda words: isinstance(words, str)),
+    "dt_range": lambda value: (
+        value is None or (isinstance(value, list) and len(value) == 2 and all(map(_is_seconds, value)))
+    ),
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from leastaction.errors import ConvergenceError, ModelError
 from leastaction.kernels.callbacks import Callback, control_callback, is_compiled
@@ -22,6 +23,7 @@ from leastaction.model.model import Model, State
 from leastaction.observe import limits_crossed
 from leastaction.progress import Progress
 from leastaction.report import Report
+from leastaction.steps import Pace, Steps, check_steps, compile_control, paced_rollout
 from leastaction.trajectory import Part, Trajectory
 
 # A chunk is about this long, so that progress moves and an interrupt is heard.
@@ -35,8 +37,8 @@ def simulate(
     model: Model,
     x0: State | None = None,
     *,
-    dt: float,
-    duration: float,
+    dt: float | ArrayLike | Steps,
+    duration: float | None = None,
     method: Method | str | None = None,
     control: Any = None,
     save_every: int = 1,
@@ -50,11 +52,14 @@ def simulate(
     Args:
         model: from ``Mechanism.build``.
         x0: first state, from ``model.state``; by default neutral and at rest.
-        dt: step in seconds.
-        duration: seconds, a whole number of steps to 1e-9.
+        dt: step in seconds; or an array (steps,) with the length of each step; or a step control such as
+            ``ReversibleSteps``.
+        duration: seconds. A whole number of steps to 1e-9; for an array of steps their sum, or left out; under step
+            control the run ends with the first step that reaches it.
         method: an integrator, or its name; by default ``RungeKutta(4)``.
         control: None; an array (steps, nv) of generalised forces; a function ``(t, state) -> (nv,)``; or a Numba
             ``cfunc`` of type (t, q, v, out), which runs inside the compiled loop. Sampled at the start of a step, held.
+            Under step control there is no array, as the number of steps is not known.
         save_every: keep every so many steps; the first and the last state are always kept.
         progress: show a bar with the time left.
         on_failure: "raise" a ConvergenceError that carries the run so far, or "keep" the run up to the last good state.
@@ -70,31 +75,32 @@ def simulate(
         raise ModelError(f"simulate: expected a model, from Mechanism.build, got {type(model).__name__}.")
     if not isinstance(chosen, Method):
         raise ModelError(f"simulate: expected a method such as leastaction.RungeKutta(4), got {method!r}.")
-    dt = check_number(dt, "simulate: dt", positive=True)
     _check_every(save_every)
     check_supported(chosen, model)
     if x0 is not None and not isinstance(x0, State):
         raise ModelError(f"simulate: x0 must be a state, from model.state, got {x0!r}.")
     state = model.state() if x0 is None else model.state(x0.q, x0.v, x0.t)
-    steps = count_steps(duration, dt)
+    clock, steps, pace = _read_steps(dt, duration, state.t)
     run = Trajectory(
         model=model,
         method=chosen,
-        clock=Clock(state.t, dt),
+        clock=clock,
         every=save_every,
         steps=0,
         q=state.q[None].copy(),
         v=state.v[None].copy(),
         memory=chosen.start(model, state),
-        report=Report(chosen.label, dt=dt),
+        report=Report(chosen.label),
+        pace=pace,
     )
     return _advance(run, steps, control, progress, on_failure, checkpoint, checkpoint_every)
 
 
 def resume(
     run: Trajectory | str | Path,
-    duration: float,
+    duration: float | None = None,
     *,
+    dt: ArrayLike | None = None,
     model: Model | None = None,
     control: Any = None,
     progress: bool = False,
@@ -109,7 +115,9 @@ def resume(
 
     Args:
         run: a Trajectory, or the file of one.
-        duration: further seconds.
+        duration: further seconds. Under step control they are counted from the time at which the run was asked to end,
+            so that the steps are those of one run.
+        dt: lengths (steps,) of the further steps, where the run was given an array of them.
         model: needed where the file could not hold the mechanism (functions of the user); otherwise from the run.
         control: as in ``simulate``, for the further steps.
         progress: show a bar.
@@ -126,12 +134,14 @@ def resume(
             f"resume: this run was driven by a control ({driven}); give control= for the further steps, "
             "an array of zeros for none."
         )
-    steps = count_steps(duration, run.clock.dt)
+    clock, steps, pace = _further_steps(run, dt, duration)
     # a last state that was kept only because it was the last is not part of the longer run
     rows = run.steps // run.every + 1
     memory = {name: array.copy() for name, array in run.memory.items()}
     report = replace(run.report, counters=dict(run.report.counters), limits={}, failure=None)
-    start = replace(run, q=run.q[:rows].copy(), v=run.v[:rows].copy(), memory=memory, report=report)
+    start = replace(
+        run, clock=clock, q=run.q[:rows].copy(), v=run.v[:rows].copy(), memory=memory, report=report, pace=pace
+    )
     return _advance(start, steps, control, progress, on_failure, checkpoint, checkpoint_every)
 
 
@@ -148,18 +158,66 @@ def count_steps(duration: Any, dt: float) -> int:
     return steps
 
 
+def _read_steps(dt: Any, duration: Any, t0: float) -> tuple[Clock, int | None, Pace | None]:
+    """Clock, number of steps (None if it is not known) and step control of a run from time t0 on."""
+    if isinstance(dt, Steps):
+        goal = t0 + check_number(duration, "simulate: under step control, duration", nonnegative=True)
+        return Clock(t0, np.zeros(0)), None, Pace(dt, goal)
+    if isinstance(dt, list | tuple) or (isinstance(dt, np.ndarray) and dt.ndim > 0):
+        lengths = check_steps(dt, t0, "simulate: dt")
+        _check_sum(lengths, duration)
+        return Clock(t0, lengths), len(lengths), None
+    dt = check_number(dt, "simulate: dt", positive=True)
+    return Clock(t0, dt), count_steps(duration, dt), None
+
+
+def _further_steps(run: Trajectory, dt: Any, duration: Any) -> tuple[Clock, int | None, Pace | None]:
+    """The same for the further steps of a run; the clock is that of all."""
+    if isinstance(run.dt, float) or run.pace is not None:
+        if dt is not None:
+            given = "a step control" if run.pace is not None else f"steps of {run.clock.words}"
+            raise ModelError(f"resume: this run has {given}; give a duration, not dt=.")
+    elif dt is None:
+        raise ModelError("resume: this run was given the length of each step; give dt=, those of the further steps.")
+    if isinstance(run.dt, float):
+        return run.clock, count_steps(duration, run.dt), None
+    end = run.clock.at(run.steps)
+    if run.pace is not None:
+        # one that was stopped before its end goes on from where it is
+        asked = run.pace.goal if end >= run.pace.goal else end
+        goal = asked + check_number(duration, "resume: under step control, duration", nonnegative=True)
+        return run.clock, None, replace(run.pace, goal=goal)
+    lengths = check_steps(dt, end, "resume: dt")
+    _check_sum(lengths, duration)
+    return run.clock.extended(lengths), len(lengths), None
+
+
+def _check_sum(lengths: FloatArray, duration: Any) -> None:
+    """A duration beside an array of steps must be their sum to 1e-9."""
+    if duration is None:
+        return
+    duration, total = check_number(duration, "duration", nonnegative=True), float(lengths.sum())
+    if abs(total - duration) > 1e-9 * max(total, duration):
+        raise ModelError(f"duration {duration:g} s is not the sum of the steps, {total:.12g} s; leave it out.")
+
+
 def _check_every(every: Any) -> None:
     if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
         raise ModelError(f"simulate: save_every must be a whole number from 1 on, got {every!r}.")
 
 
-def _make_control(model: Model, control: Any, start: int, steps: int) -> Control:
+def _make_control(model: Model, control: Any, start: int, steps: int | None) -> Control:
     """The control of a run; rows of an array begin at step ``start``."""
     if control is None:
         return Control(np.zeros((0, model.nv)))
     if callable(control) or is_compiled(control):
         function = control if is_compiled(control) else _with_state(model, control)
         return Control(np.zeros((0, model.nv)), control_callback(function, model.nq, model.nv))
+    if steps is None:
+        raise ModelError(
+            "simulate: an array of controls has one row for each step, and under step control their number is not "
+            "known; give a function of time and state."
+        )
     return Control(np.vstack([np.zeros((start, model.nv)), _control_rows(control, steps, model.nv)]))
 
 
@@ -196,25 +254,51 @@ class _Work:
         run: the run as it was before; its memory and report move on.
         control: what acts.
         k: steps done.
+        end: number of the last step; None under step control.
         q: rows so far.
         v: rows so far.
+        pace: the step control after step k, or None.
+        now: time of step k.
+        lengths: lengths of the steps under step control.
         before: the memory at step k, while a chunk is on its way.
     """
 
     run: Trajectory
     control: Control
     k: int
+    end: int | None
     q: list[FloatArray]
     v: list[FloatArray]
+    pace: Pace | None
+    now: float
+    lengths: list[FloatArray] = field(default_factory=list)
     before: Memory = field(default_factory=dict)
 
     def chunk(self, size: int) -> Chunk:
         """Take up to ``size`` steps; without steps it only compiles."""
-        run = self.run
+        run, pace, now = self.run, self.pace, self.now
         self.before = {name: array.copy() for name, array in run.memory.items()}
-        done = run.method.rollout(run.model, run.memory, run.clock, self.k, size, run.every, self.control)
-        self.q, self.v, self.k, self.before = [*self.q, done.q], [*self.v, done.v], self.k + done.steps, {}
+        lengths = np.zeros(0)
+        if pace is None or size == 0:
+            if pace is not None:
+                compile_control(run.model, run.method, run.memory)
+            done = run.method.rollout(run.model, run.memory, run.clock, self.k, size, run.every, self.control)
+            now = run.clock.at(self.k + done.steps)
+        else:
+            paced = paced_rollout(pace, run.model, run.method, run.memory, now, self.k, size, run.every, self.control)
+            done, lengths, pace, now = paced.chunk, paced.lengths, paced.pace, paced.now
+        # all at once: an interrupt finds the one state or the other
+        self.q, self.v, self.k, self.before, self.pace, self.now, self.lengths = (
+            [*self.q, done.q], [*self.v, done.v], self.k + done.steps, {}, pace, now, [*self.lengths, lengths]
+        )  # fmt: skip
         return done
+
+    @property
+    def left(self) -> int:
+        """Steps that are left, at most."""
+        if self.pace is not None:
+            return _MOST_STEPS if self.now < self.pace.goal else 0
+        return (self.end or 0) - self.k
 
     def go_back(self) -> None:
         """Forget a chunk that was interrupted, so that memory and rows belong together."""
@@ -227,20 +311,26 @@ class _Work:
             last_q, last_v = run.method.state(run.model, run.memory)
             q, v = np.vstack([q, last_q]), np.vstack([v, last_v])
         memory = {name: array.copy() for name, array in run.memory.items()}
-        report = replace(run.report, steps=self.k, counters=dict(run.report.counters))
-        return replace(run, steps=self.k, q=q, v=v, memory=memory, report=report)
+        clock = run.clock.cut(self.k) if self.pace is None else run.clock.extended(np.concatenate(self.lengths))
+        counters, length = dict(run.report.counters), clock.dt
+        report = replace(run.report, steps=self.k, counters=counters)
+        if isinstance(length, float):
+            report.dt = length
+        elif len(length):
+            report.dt, report.dt_range = float(length.mean()), [float(length.min()), float(length.max())]
+        return replace(run, steps=self.k, clock=clock, q=q, v=v, memory=memory, report=report, pace=self.pace)
 
 
 def _advance(
     run: Trajectory,
-    steps: int,
+    steps: int | None,
     control: Any,
     progress: bool,
     on_failure: str,
     checkpoint: str | Path | None,
     checkpoint_every: float,
 ) -> Trajectory:
-    """Take ``steps`` further steps and append what they leave."""
+    """Take ``steps`` further steps, or as many as the step control takes, and append what they leave."""
     if on_failure not in ("raise", "keep"):
         raise ModelError(f'simulate: on_failure must be "raise" or "keep", got {on_failure!r}.')
     seconds = check_number(checkpoint_every, "simulate: checkpoint_every", nonnegative=True, infinite=True)
@@ -250,12 +340,13 @@ def _advance(
     acting = _make_control(run.model, control, run.steps, steps)
     kept = acting.array[run.steps :] if control is not None and acting.callback is None else control
     run = replace(run, controls=(*run.controls, Part(run.steps, kept)))
-    work = _Work(run, acting, run.steps, [run.q], [run.v])
+    end = None if steps is None else run.steps + steps
+    work = _Work(run, acting, run.steps, end, [run.q], [run.v], run.pace, run.clock.at(run.steps))
 
     # the steps, until they are done, one fails, or the user has had enough
     stop: BaseException | None = None
     try:
-        failure = _roll(work, run.steps + steps, progress, path, seconds)
+        failure = _roll(work, progress, path, seconds)
     except KeyboardInterrupt as error:
         work.go_back()
         stop, failure = error, "interrupted"
@@ -268,21 +359,22 @@ def _advance(
     # efforts are looked at where the controls are numbers; a function would have to be asked again
     known = all(part.kind != "function" for part in done.controls)
     done.report.limits = limits_crossed(run.model, done.t, done.q, done.v, done.tau if known else None)
-    done.report.failure = f"{failure} (t = {run.clock.at(work.k):g} s)" if failure else None
+    done.report.failure = f"{failure} (t = {work.now:g} s)" if failure else None
     return _finish(done, stop, path, on_failure)
 
 
-def _roll(work: _Work, end: int, progress: bool, path: Path | None, seconds: float) -> str | None:
-    """Chunk after chunk up to step ``end``; returns why it stopped early, in words."""
-    report, clock, first, size = work.run.report, work.run.clock, work.k, 1
+def _roll(work: _Work, progress: bool, path: Path | None, seconds: float) -> str | None:
+    """Chunk after chunk up to the end; returns why it stopped early, in words."""
+    report, size, first = work.run.report, 1, work.now
+    last = work.pace.goal if work.pace is not None else work.run.clock.at(work.end or 0)
     # what has to be compiled is compiled here, and does not count
     work.chunk(0)
     saved = time.perf_counter()
-    with Progress(progress, (end - first) * clock.dt) as bar:
-        while work.k < end:
+    with Progress(progress, last - first) as bar:
+        while work.left > 0:
             # one chunk
             begin = time.perf_counter()
-            chunk = work.chunk(min(size, end - work.k))
+            chunk = work.chunk(min(size, work.left))
             spent = time.perf_counter() - begin
             # what it did
             report.wall_time += spent
@@ -290,7 +382,7 @@ def _roll(work: _Work, end: int, progress: bool, path: Path | None, seconds: flo
                 report.counters[name] = report.counters.get(name, 0) + count
             if chunk.failure is not None:
                 return chunk.failure
-            bar.at((work.k - first) * clock.dt)
+            bar.at(work.now - first)
             if path is not None and time.perf_counter() - saved > seconds:
                 # one that fails is tried again at the next time, and at the end
                 _save(work.collect(), path)

@@ -26,6 +26,7 @@ from leastaction.model.files import MAX_RUN_BYTES, check_path, read_file, write_
 from leastaction.model.model import Model, State, check_model
 from leastaction.model.serialize import mechanism_from_dict, mechanism_to_dict
 from leastaction.report import Report
+from leastaction.steps import Pace, check_steps
 
 _FORMAT, _VERSION = "leastaction run", 1
 
@@ -89,7 +90,7 @@ class Trajectory:
     Attributes:
         model: the model that ran.
         method: the integrator.
-        clock: first time and step.
+        clock: first time and steps.
         every: how many steps lie between rows.
         steps: steps done.
         q: coordinates (rows, nq).
@@ -97,6 +98,7 @@ class Trajectory:
         memory: what the method needs to go on.
         report: counts, times, limits crossed.
         controls: the control of each part: one of ``simulate``, and one more for every ``resume``.
+        pace: the step control with what it needs to go on, or None.
     """
 
     model: Model
@@ -109,11 +111,12 @@ class Trajectory:
     memory: Memory
     report: Report
     controls: tuple[Part, ...] = ()
+    pace: Pace | None = None
 
     @cached_property
     def t(self) -> FloatArray:
         """Times (rows,) in seconds."""
-        return np.asarray(self.clock.t0 + self.step_numbers * self.clock.dt, dtype=float)
+        return self.clock.at_steps(self.step_numbers)
 
     @property
     def step_numbers(self) -> Any:
@@ -123,8 +126,8 @@ class Trajectory:
         return numbers
 
     @property
-    def dt(self) -> float:
-        """Step in seconds."""
+    def dt(self) -> float | FloatArray:
+        """Step in seconds, or an array (steps,) where steps have lengths of their own."""
         return self.clock.dt
 
     @property
@@ -209,6 +212,8 @@ class Trajectory:
         """Write the run to an ``.npz`` file, with the mechanism where it can be written; no pickle."""
         arrays: dict[str, Any] = {"q": self.q, "v": self.v, "t": self.t}
         arrays.update({f"memory.{name}": array for name, array in self.memory.items()})
+        if not self.clock.uniform:
+            arrays["dt"] = self.clock.dt
         arrays.update({f"control.{i}": p.control for i, p in enumerate(self.controls) if p.kind == "array"})
         try:
             mechanism: Any = mechanism_to_dict(self.model.mechanism)
@@ -223,7 +228,8 @@ class Trajectory:
             "joints": _joints(self.model),
             "method": {"class": type(self.method).__name__, "options": self.method.options()},
             "t0": self.clock.t0,
-            "dt": self.clock.dt,
+            "dt": self.clock.dt if self.clock.uniform else None,
+            "steps_by": None if self.pace is None else self.pace.to_dict(),
             "every": self.every,
             "steps": self.steps,
             "controls": [[part.first, part.kind] for part in self.controls],
@@ -331,8 +337,8 @@ def _from_file(path: Path, model: Model, meta: dict[str, Any], arrays: dict[str,
             parts = meta["controls"]
         except (KeyError, TypeError) as error:
             raise ModelError(f"the description of the run is damaged ({error}).") from error
-        clock = Clock(check_number(t0, "t0"), check_number(dt, "dt", positive=True))
         every, steps = _whole(every, "every", 1), _whole(steps, "steps", 0)
+        clock, pace = _clock(t0, dt, steps, arrays), _pace(meta.get("steps_by"), dt)
         # the rows
         q, v = _rows(arrays, "q", model.nq), _rows(arrays, "v", model.nv)
         rows = steps // every + 1 + (steps % every != 0)
@@ -344,7 +350,29 @@ def _from_file(path: Path, model: Model, meta: dict[str, Any], arrays: dict[str,
         memory = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
         method.check_memory(model, model.state(q[-1], v[-1]), memory)
         controls = _parts(parts, arrays, steps, model.nv)
-    return Trajectory(model, method, clock, every, steps, q, v, memory, report, controls)
+    return Trajectory(model, method, clock, every, steps, q, v, memory, report, controls, pace)
+
+
+def _clock(t0: Any, dt: Any, steps: int, arrays: dict[str, Any]) -> Clock:
+    """The clock of a run from a file: one step length, or one for each step in the array "dt"."""
+    t0 = check_number(t0, "t0")
+    if dt is not None:
+        return Clock(t0, check_number(dt, "dt", positive=True))
+    lengths = arrays.get("dt")
+    if lengths is None or lengths.dtype != np.float64:
+        raise ModelError("dt must be a number, or an array of numbers.")
+    if lengths.shape != (steps,):
+        raise ModelError(f"dt has shape {lengths.shape} for {steps} steps.")
+    return Clock(t0, check_steps(lengths, t0, "dt"))
+
+
+def _pace(given: Any, dt: Any) -> Pace | None:
+    """The step control of a run from a file; its steps have lengths of their own."""
+    if given is None:
+        return None
+    if dt is not None:
+        raise ModelError("a run with step control must have an array of steps.")
+    return Pace.from_dict(given)
 
 
 def _whole(value: Any, what: str, least: int) -> int:

@@ -25,6 +25,7 @@ from leastaction.methods.registry import METHODS
 from leastaction.model.forces import PointForce, PointSpring
 from leastaction.model.model import Model
 from leastaction.simulate import simulate
+from leastaction.steps import ClassicSteps
 from leastaction.trajectory import Trajectory
 
 LOOPS_ONLY = ("loop_gaps", "loop_wrenches")
@@ -73,6 +74,11 @@ def _with_function(model: Model, method: str) -> Trajectory:
     return _run(model, method, lambda t, state: np.zeros(model.nv))
 
 
+def _with_step_control(model: Model) -> Trajectory:
+    """A short run that chooses its steps."""
+    return simulate(model, dt=ClassicSteps(1e-3, 0.001), duration=0.002, method="rk4")
+
+
 def _simulations() -> dict[str, Callable[[Model], Any]]:
     """One job for each method."""
     return {f"simulate, {name}": partial(_run, method=name) for name in METHODS}
@@ -82,6 +88,7 @@ JOBS: dict[str, Callable[[Model], Any]] = {
     **_simulations(),
     "simulate, adaptive, with a control function": partial(_with_function, method="adaptive"),
     "simulate, rk4, with a control function": partial(_with_function, method="rk4"),
+    "simulate, rk4, with step control": _with_step_control,
     "Trajectory.energy": lambda model: _run(model, "rk4").energy,
     "Trajectory.momentum": lambda model: _run(model, "rk4").momentum,
     "Trajectory.constraint_error": lambda model: _run(model, "rk4").constraint_error,

@@ -14,6 +14,7 @@ import numpy as np
 
 from leastaction.kernels._calls import call_control
 from leastaction.kernels._jit import entry, kernel, sweep
+from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import get3, positions_out, put3, rates_out
 from leastaction.kernels.forward import acceleration, make_work
 from leastaction.kernels.layout import BALL, IU, IX, KIND
@@ -99,12 +100,12 @@ def runge_kutta_step(system, butcher, t, dt, x, u, control, w, ks, xi, stage_x, 
 
 
 @entry
-def rollout(system, butcher, t0, k0, dt, x, u, steps, every, controls, address, out_q, out_v):
+def rollout(system, butcher, uniform, clock, k0, x, u, steps, every, controls, address, out_q, out_v):
     """Advance x, u in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
-    butcher of size zero means semi-implicit Euler. controls is (steps, nv) or (0, nv); address is a control function
-    or 0; both are sampled at the start of a step and held. Returns (steps done, status); after a failure x, u are
-    the last good state.
+    butcher of size zero means semi-implicit Euler. uniform and clock are those of ``tick``. controls is (steps, nv) or
+    (0, nv); address is a control function or 0; both are sampled at the start of a step and held. Returns (steps done,
+    status); after a failure x, u are the last good state.
     """
     nu = u.size
     w = make_work(system, x)
@@ -116,7 +117,7 @@ def rollout(system, butcher, t0, k0, dt, x, u, steps, every, controls, address, 
     for d in range(nu):
         control[d] = 0.0
     for k in range(steps):
-        t = t0 + (k0 + k) * dt
+        t, dt = tick(uniform, clock, k0, k)
         copy(x, last_x)
         copy(u, last_u)
         # control of this step

@@ -15,6 +15,7 @@ import numpy as np
 from leastaction.kernels._calls import call_control
 from leastaction.kernels._jit import entry, kernel, optional, sweep
 from leastaction.kernels._lanes import ldp, stp
+from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forces import most_bodies
@@ -329,18 +330,18 @@ def guess_by_dynamics(look, system, nodes, t, x, ua, control, f, xa, u, w):
 # --- rollouts -------------------------------------------------------------------------------------------------------
 @entry
 def rollout(
-    system, weights, wide, T, look, tables, across, times, hs, k0, x, p, past, lengths, known, lam,
+    system, weights, wide, T, look, tables, across, uniform, clock, k0, steps, x, p, past, lengths, known, lam,
     every, controls, address, passive, mode, kind, rtol, most, out_q, out_v, count,
 ):  # fmt: skip
-    """Advance x, p in place by up to times.size steps from step k0 on; write every ``every``-th state to out.
+    """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
-    tables: (b, c, ahead, balance). times, hs (steps,): start and length of each step. past (nu, 3 (s+1)),
+    tables: (b, c, ahead, balance). uniform and clock are those of ``tick``. past (nu, 3 (s+1)),
     lengths (3,) and known (1,): curves, lengths and number of the last three steps; lam (s, m): multipliers. controls
     (steps, 1 or s+1, nv), no rows where there are none. Returns (steps done, status); after a failure x, p are
     those of the last good step.
     """
     b, c, ahead, balance = tables
-    tree, nu, s, steps = system.tree, p.size, len(weights) - 1, times.size
+    tree, nu, s = system.tree, p.size, len(weights) - 1
     loaded = has_forces(system.forces) or link_size(system.loops, system.constraints) > 0
     w, f = make_step_work(tree, weights, wide, loaded), make_work(system, x)
     L, Q = make_links(system.loops, system.constraints, tree, s), make_quasi(T, kind, nu, s, most)
@@ -352,7 +353,7 @@ def rollout(
     load_multipliers(system.loops, L, lam)
     saved, moved, used = 0, False, 0.0
     for k in range(steps):
-        t, h = times[k], hs[k]
+        t, h = tick(uniform, clock, k0, k)
         nodes = Nodes(weights, wide, b, c, h, across, balance)
         active = passive
         # control of this step

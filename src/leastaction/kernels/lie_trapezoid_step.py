@@ -18,6 +18,7 @@ from leastaction.kernels._calls import call_control, call_law
 from leastaction.kernels._jit import entry, kernel, optional, sweep
 from leastaction.kernels._lanes import st6
 from leastaction.kernels.articulated import eliminate, expand, reduce
+from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import forces_in, get3, positions_out, put3, rates_out
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forces import body_forces
@@ -311,21 +312,21 @@ def guess_step(system, t, h, mode, known, x, p, control, last, before, w, f, u, 
 
 @entry
 def rollout(
-    system, solver, ranks, t0, k0, h, x, p, last, before, known, steps, every, controls, address, passive, mode, rtol,
+    system, solver, ranks, uniform, clock, k0, x, p, last, before, known, steps, every, controls, address, passive, mode, rtol,
     most, out_q, out_v, count,
 ):  # fmt: skip
     """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
-    last, before (nu,) and known (1,) are the displacements of the last two steps. Returns (steps done, status); after
+    uniform and clock are those of ``tick``; last, before (nu,) and known (1,) are the displacements of the last two steps. Returns (steps done, status); after
     a failure x, p are those of the last good step.
     """
     tree, nu = system.tree, p.size
     w, f = make_trapezoid_work(system, solver == DENSE, ranks), make_work(system, x)
     u, z, control, pn, xn = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(x.size)
-    loaded, saved = has_forces(system.forces), 0
+    loaded, saved, used = has_forces(system.forces), 0, 0.0
     place_start(tree, x, w)
     for k in range(steps):
-        t = t0 + (k0 + k) * h
+        t, h = tick(uniform, clock, k0, k)
         active = passive
         # control of this step
         if address != 0:
@@ -340,8 +341,9 @@ def rollout(
         # step; the impulses of gravity alone are still there from the end of the last one
         guess_step(system, t, h, mode, known[0], x, p, control, last, before, w, f, u, z)
         start = origin_of(w.P)
-        if k == 0 and not loaded:
+        if h != used and not loaded:
             load(system, t, h, x, control, False, start, w, f, u)
+        used = h
         status = solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, w, f, u, z, count)
         if status != DONE:
             return k, status

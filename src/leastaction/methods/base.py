@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,16 +18,70 @@ Memory = dict[str, FloatArray]
 """What a method carries from step to step besides (t, q, v): named arrays, saved with checkpoints."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Clock:
-    """Time is t0 + k dt, with k counted from the start of the run, so that a resumed run has the same times."""
+    """Times of the steps, with k counted from the start of the run, so that a resumed run has the same times.
+
+    With one step length, time is t0 + k dt. With a length for each step, times are the running sum from t0 on.
+
+    Attributes:
+        t0: time of the first state, seconds.
+        dt: step in seconds, or an array (steps,) of them.
+        first: number of the step that begins at t0, for a clock of a part of a run; lengths of their own only.
+    """
 
     t0: float
-    dt: float
+    dt: float | FloatArray
+    first: int = 0
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all steps have one length."""
+        return not isinstance(self.dt, np.ndarray)
+
+    @cached_property
+    def times(self) -> FloatArray:
+        """Times (steps + 1,) of steps with lengths of their own."""
+        # one sum after the other: the times of a run do not depend on where it was cut
+        return np.cumsum(np.concatenate([[self.t0], np.asarray(self.dt)]))
 
     def at(self, k: int) -> float:
         """Time of step k."""
-        return self.t0 + k * self.dt
+        if not isinstance(self.dt, np.ndarray):
+            return self.t0 + k * self.dt
+        return float(self.times[k - self.first])
+
+    def at_steps(self, k: Any) -> FloatArray:
+        """Times (rows,) of steps k (rows,)."""
+        if not isinstance(self.dt, np.ndarray):
+            return np.asarray(self.t0 + k * self.dt, dtype=float)
+        return np.asarray(self.times[k - self.first])
+
+    def length(self, k: int) -> float:
+        """Seconds from step k to the next."""
+        return float(self.dt[k - self.first]) if isinstance(self.dt, np.ndarray) else self.dt
+
+    def table(self, k: int, steps: int) -> FloatArray:
+        """What ``kernels.clock.tick`` reads: (1, 2) first time and step if uniform, else (steps, 2) for steps k on."""
+        if not isinstance(self.dt, np.ndarray):
+            return np.array([[self.t0, self.dt]])
+        part = slice(k - self.first, k - self.first + steps)
+        return np.ascontiguousarray(np.column_stack([self.times[:-1][part], self.dt[part]]))
+
+    def cut(self, steps: int) -> Clock:
+        """The clock of the first ``steps`` steps."""
+        return replace(self, dt=self.dt[:steps]) if isinstance(self.dt, np.ndarray) else self
+
+    def extended(self, dt: FloatArray) -> Clock:
+        """The clock of this run and of further steps with lengths ``dt`` (steps,)."""
+        return replace(self, dt=np.concatenate([np.atleast_1d(self.dt), dt]))
+
+    @property
+    def words(self) -> str:
+        """The step, or the smallest and the largest one, with the unit."""
+        if not isinstance(self.dt, np.ndarray):
+            return f"{self.dt:g} s"
+        return f"{self.dt.min():g} to {self.dt.max():g} s" if len(self.dt) else "steps of their own"
 
 
 @dataclass(frozen=True, eq=False)

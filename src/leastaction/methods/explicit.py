@@ -71,7 +71,7 @@ class Explicit(Method):
         q, v = np.zeros((rows, model.nq)), np.zeros((rows, model.nv))
         address = control.callback.address if control.callback else 0
         done, status = explicit.rollout(
-            model.system, self.butcher, clock.t0, k, clock.dt, memory["x"], memory["u"], steps, every,
+            model.system, self.butcher, clock.uniform, clock.table(k, steps), k, memory["x"], memory["u"], steps, every,
             control.array[k : k + steps], address, q, v,
         )  # fmt: skip
         rows = saved_rows(k, done, every)

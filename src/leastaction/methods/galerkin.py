@@ -122,8 +122,7 @@ class Galerkin(Method):
         done, status = galerkin_step.rollout(
             model.system, tuple(w.tolist()), wide_of(model), None if exact else mass_weights(self.stages),
             1 if self.guess == "dynamics" else None, (b, c, ahead, balance(self.stages)),
-            across(model.system.tree.gravity), clock.t0 + (k + np.arange(steps)) * clock.dt,
-            np.full(steps, clock.dt), k,
+            across(model.system.tree.gravity), clock.uniform, clock.table(k, steps), k, steps,
             memory["x"], memory["p"], memory["past"], memory["lengths"], memory["known"],
             memory["multipliers"], every, controls if controls.ndim == 3 else controls[:, None], address, active,
             _GUESSES[self.guess], _KINDS[self.solver.name], self.solver.tolerance, self.solver.iterations, q, v, count,

@@ -59,8 +59,8 @@ def step_derivative(model: Model, nodes: Nodes, step: Step) -> tuple[FloatArray,
     none = np.zeros((0, 0))
     extra = extra_terms(model, nodes, step) if needs_extra(model, step.control) else Extra(none, none, none, none)
     galerkin_linear.linearize(
-        model.system, tuple(nodes.w.tolist()), nodes.b, nodes.c, nodes.across, nodes.balance, np.array([step.t]), step.dt,
-        step.x[None], step.p[None], step.xi[None], step.control[None], step.active, *extra, A, B,
+        model.system, tuple(nodes.w.tolist()), nodes.b, nodes.c, nodes.across, nodes.balance, np.array([step.t]),
+        step.dt, step.x[None], step.p[None], step.xi[None], step.control[None], step.active, *extra, A, B,
     )  # fmt: skip
     model.raise_pending()
     return A[0], B[0]
@@ -87,8 +87,8 @@ class Tables:
         self.S, self.Sd, self.Q = np.zeros((nu, 6 * k)), np.zeros((nu, 6 * k)), np.zeros((nu, 6 * k))
         self.tau, self.K, self.Dm = np.zeros((nu, k)), np.zeros((nu, 3 * k)), np.zeros((nu, 3 * k))
         galerkin_linear.step_tables(
-            model.system, tuple(nodes.w.tolist()), nodes.b, nodes.c, nodes.across, nodes.balance, step.t, step.dt, step.x, step.p,
-            step.xi, step.control[None], step.active, self.q, self.v, self.P, self.S, self.Sd, self.Q, self.V, self.G,
+            model.system, tuple(nodes.w.tolist()), nodes.b, nodes.c, nodes.across, nodes.balance, step.t, step.dt,
+            step.x, step.p, step.xi, step.control[None], step.active, self.q, self.v, self.P, self.S, self.Sd, self.Q, self.V, self.G,
             self.tau, self.K, self.Dm,
         )  # fmt: skip
         model.raise_pending()

@@ -84,7 +84,7 @@ class LieTrapezoid(Method):
         passive = model.system.passive
         done, status = lie_trapezoid_step.rollout(
             model.system, _SOLVERS.index(type(self.solver)),
-            self.solver.iterations if isinstance(self.solver, Broyden) else 0, clock.t0, k, clock.dt,
+            self.solver.iterations if isinstance(self.solver, Broyden) else 0, clock.uniform, clock.table(k, steps), k,
             memory["x"], memory["p"], memory["last"], memory["before"], memory["known"], steps, every,
             control.array[k : k + steps], control.callback.address if control.callback else 0,
             bool(len(passive.screw) or len(passive.ball) or len(passive.free)), _GUESSES[self.guess],
