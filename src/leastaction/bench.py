@@ -287,8 +287,8 @@ def _derivative_time(model: Model, state: Any, order: int, dt: float) -> tuple[f
         xi.append(memory["past"][:, : order // 2 + 1].copy())
     (c, w, b, _), none = lobatto(order // 2), np.zeros((0, 0))
     arguments = (
-        model.system, tuple(w.tolist()), b, c, across(model.system.tree.gravity), balance(order // 2), np.zeros(steps), dt,
-        np.array(x), np.array(p), np.array(xi), np.zeros((steps, n)), False, none, none, none, none,
+        model.system, tuple(w.tolist()), b, c, across(model.system.tree.gravity), balance(order // 2), np.zeros(steps),
+        dt, np.array(x), np.array(p), np.array(xi), np.zeros((steps, n)), False, none, none, none, none,
         np.zeros((steps, 2 * n, 2 * n)), np.zeros((steps, 2 * n, n)),
     )  # fmt: skip
 

@@ -88,8 +88,8 @@ class Tables:
         self.tau, self.K, self.Dm = np.zeros((nu, k)), np.zeros((nu, 3 * k)), np.zeros((nu, 3 * k))
         galerkin_linear.step_tables(
             model.system, tuple(nodes.w.tolist()), nodes.b, nodes.c, nodes.across, nodes.balance, step.t, step.dt,
-            step.x, step.p, step.xi, step.control[None], step.active, self.q, self.v, self.P, self.S, self.Sd, self.Q, self.V, self.G,
-            self.tau, self.K, self.Dm,
+            step.x, step.p, step.xi, step.control[None], step.active, self.q, self.v, self.P, self.S, self.Sd,
+            self.Q, self.V, self.G, self.tau, self.K, self.Dm,
         )  # fmt: skip
         model.raise_pending()
         # row, first rate and number of rates of the row of each rate
