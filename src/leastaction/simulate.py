@@ -57,7 +57,8 @@ def simulate(
         duration: seconds. A whole number of steps to 1e-9; for an array of steps their sum, or left out; under step
             control the run ends with the first step that reaches it.
         method: an integrator, or its name; by default ``RungeKutta(4)``.
-        control: None; an array (steps, nv) of generalised forces; a function ``(t, state) -> (nv,)``; or a Numba
+        control: None; an array (steps, nv) of generalised forces, or for ``Galerkin`` (steps, s + 1, nv), one for each
+            node of a step; a function ``(t, state) -> (nv,)``; or a Numba
             ``cfunc`` of type (t, q, v, out), which runs inside the compiled loop. Sampled at the start of a step, held.
             Under step control there is no array, as the number of steps is not known.
         save_every: keep every so many steps; the first and the last state are always kept.
@@ -206,7 +207,7 @@ def _check_every(every: Any) -> None:
         raise ModelError(f"simulate: save_every must be a whole number from 1 on, got {every!r}.")
 
 
-def _make_control(model: Model, control: Any, start: int, steps: int | None) -> Control:
+def _make_control(model: Model, control: Any, start: int, steps: int | None, points: int) -> Control:
     """The control of a run; rows of an array begin at step ``start``."""
     if control is None:
         return Control(np.zeros((0, model.nv)))
@@ -218,20 +219,22 @@ def _make_control(model: Model, control: Any, start: int, steps: int | None) -> 
             "simulate: an array of controls has one row for each step, and under step control their number is not "
             "known; give a function of time and state."
         )
-    return Control(np.vstack([np.zeros((start, model.nv)), _control_rows(control, steps, model.nv)]))
+    rows = _control_rows(control, steps, model.nv, points)
+    return Control(np.concatenate([np.zeros((start, *rows.shape[1:])), rows]))
 
 
-def _control_rows(control: Any, steps: int, nv: int) -> FloatArray:
-    """An array (steps, nv) of controls, checked."""
-    wanted = f"an array ({steps}, {nv}), a function of time and state, or None"
+def _control_rows(control: Any, steps: int, nv: int, points: int) -> FloatArray:
+    """An array (steps, nv) of controls, checked; or (steps, points, nv) for a method with that many in a step."""
+    shapes = f"({steps}, {nv})" + (f" or ({steps}, {points}, {nv})" if points > 1 else "")
+    wanted = f"an array {shapes}, a function of time and state, or None"
     try:
         array = np.asarray(control)
     except (TypeError, ValueError) as error:
         raise ModelError(f"simulate: control must be {wanted}, got {control!r}.") from error
     if array.dtype.kind not in "biuf":
         raise ModelError(f"simulate: control must be {wanted}, got {control!r}.")
-    if array.shape != (steps, nv):
-        raise ModelError(f"simulate: control has shape {array.shape}, expected ({steps}, {nv}).")
+    if array.shape != (steps, nv) and (points == 1 or array.shape != (steps, points, nv)):
+        raise ModelError(f"simulate: control has shape {array.shape}, expected {shapes}.")
     if not np.isfinite(array).all():
         raise ModelError(f"simulate: control is not finite in row {int(np.argwhere(~np.isfinite(array))[0, 0])}.")
     return array.astype(float)
@@ -337,7 +340,7 @@ def _advance(
     path = None if checkpoint is None else check_path(checkpoint)
     if path is not None:
         check_writable(path)
-    acting = _make_control(run.model, control, run.steps, steps)
+    acting = _make_control(run.model, control, run.steps, steps, run.method.control_points)
     kept = acting.array[run.steps :] if control is not None and acting.callback is None else control
     run = replace(run, controls=(*run.controls, Part(run.steps, kept)))
     end = None if steps is None else run.steps + steps

@@ -57,8 +57,9 @@ class Part:
         if given is None or (self.kind == "array" and len(given) == 0):
             return np.zeros_like(v)
         if self.kind == "array":
-            # the last state has no step of its own
-            return np.asarray(given[np.minimum(k - self.first, len(given) - 1)])
+            # the last state has no step of its own; of several values in a step the first is that of its start
+            rows = np.asarray(given[np.minimum(k - self.first, len(given) - 1)])
+            return rows if rows.ndim == 2 else rows[:, 0]
         if isinstance(given, str):
             raise ModelError(
                 f"the control of the steps from {self.first} on was a function, which is not in the file of the run; "
@@ -349,7 +350,7 @@ def _from_file(path: Path, model: Model, meta: dict[str, Any], arrays: dict[str,
         prefix = "memory."
         memory = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
         method.check_memory(model, model.state(q[-1], v[-1]), memory)
-        controls = _parts(parts, arrays, steps, model.nv)
+        controls = _parts(parts, arrays, steps, model.nv, method.control_points)
     return Trajectory(model, method, clock, every, steps, q, v, memory, report, controls, pace)
 
 
@@ -392,7 +393,7 @@ def _rows(arrays: dict[str, Any], name: str, width: int) -> FloatArray:
     return np.ascontiguousarray(array)
 
 
-def _parts(given: Any, arrays: dict[str, Any], steps: int, nv: int) -> tuple[Part, ...]:
+def _parts(given: Any, arrays: dict[str, Any], steps: int, nv: int, points: int) -> tuple[Part, ...]:
     """Controls of the parts of a run from a file: the first from step 0 on, each with rows for its steps."""
     pairs: list[Any] = given if isinstance(given, list) else [given]
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
@@ -404,7 +405,15 @@ def _parts(given: Any, arrays: dict[str, Any], steps: int, nv: int) -> tuple[Par
     for i, ((first, kind), end) in enumerate(zip(pairs, [*firsts[1:], steps], strict=False)):
         if kind not in ("none", "array", "function"):
             raise ModelError(f"controls: unknown kind {kind!r}.")
-        array = _rows(arrays, f"control.{i}", nv) if kind == "array" else None
+        array = None
+        if kind == "array":
+            # one value in a step, or one for each of its nodes
+            several = points > 1 and np.ndim(arrays.get(f"control.{i}")) == 3
+            if several:
+                flat = arrays[f"control.{i}"]
+                arrays = {**arrays, f"control.{i}": flat.reshape(len(flat), -1)}
+            array = _rows(arrays, f"control.{i}", points * nv if several else nv)
+            array = array.reshape(-1, points, nv) if several else array
         if array is not None and len(array) < end - first:
             raise ModelError(f"control.{i} has {len(array)} rows for {end - first} steps.")
         out.append(Part(first, _LOST if kind == "function" else array))

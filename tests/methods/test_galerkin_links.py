@@ -202,3 +202,49 @@ def test_every_guess_leads_to_the_same_steps(guess):
     run = la.simulate(model, x0, dt=0.002, duration=0.2, method=la.Galerkin(2, guess=guess, solver=TIGHT))
     best = la.simulate(model, x0, dt=0.002, duration=0.2, method=la.Galerkin(2, solver=TIGHT))
     assert np.abs(run.q[-1] - best.q[-1]).max() < 1e-11
+
+
+# --- controls at the nodes ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("order", [2, 4])
+def test_a_control_may_have_a_value_at_each_node(order, tmp_path):
+    model = la.models.double_pendulum().build()
+    x0 = model.state([0.4, -0.2])
+
+    def torque(t):
+        return np.array([np.sin(6.0 * t), np.cos(4.0 * t)])
+
+    exact = la.simulate(
+        model, x0, dt=0.01, duration=0.4, method=la.Adaptive(1e-12, 1e-12), control=_fine(torque, 0.01, 40)
+    )
+    errors = []
+    nodes = (0.0, 1.0) if order == 2 else (0.0, 0.5, 1.0)
+    for n in (20, 40):
+        dt = 0.4 / n
+        control = np.array([[torque((k + c) * dt) for c in nodes] for k in range(n)])
+        run = la.simulate(model, x0, dt=dt, duration=0.4, method=la.Galerkin(order, solver=TIGHT), control=control)
+        errors.append(run.q[-1])
+        assert np.allclose(run.tau[:-1], control[:, 0])
+    fine = la.simulate(
+        model, x0, dt=0.4 / 640, duration=0.4, method=la.Galerkin(4, solver=TIGHT),
+        control=np.array([[torque((k + c) * 0.4 / 640) for c in (0.0, 0.5, 1.0)] for k in range(640)]),
+    ).q[-1]  # fmt: skip
+    slope = np.log2(np.linalg.norm(errors[0] - fine) / np.linalg.norm(errors[1] - fine))
+    assert abs(slope - order) < 0.2
+    # held controls, of whatever method, are of first order here
+    assert np.linalg.norm(exact.q[-1] - fine) > 100 * np.linalg.norm(errors[1] - fine)
+    # a file keeps them
+    run.save(tmp_path / "run.npz")
+    assert np.array_equal(la.Trajectory.load(tmp_path / "run.npz").controls[0].control, control)
+
+
+def _fine(torque, dt, n):
+    """A control of one value in each step."""
+    return np.array([torque(k * dt) for k in range(n)])
+
+
+def test_controls_at_nodes_are_refused_where_there_are_none():
+    model = la.models.pendulum().build()
+    with pytest.raises(la.ModelError, match=r"expected \(10, 1\)"):
+        la.simulate(model, dt=0.01, duration=0.1, method="rk4", control=np.zeros((10, 2, 1)))
+    with pytest.raises(la.ModelError, match=r"or \(10, 3, 1\)"):
+        la.simulate(model, dt=0.01, duration=0.1, method=la.Galerkin(4), control=np.zeros((10, 2, 1)))

@@ -312,8 +312,8 @@ def guess_step(system, t, h, mode, known, x, p, control, last, before, w, f, u, 
 
 @entry
 def rollout(
-    system, solver, ranks, uniform, clock, k0, x, p, last, before, known, steps, every, controls, address, passive, mode,
-    rtol, most, out_q, out_v, count,
+    system, solver, ranks, uniform, clock, k0, x, p, last, before, known, steps, every, controls, address, passive,
+    mode, rtol, most, out_q, out_v, count,
 ):  # fmt: skip
     """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 

@@ -89,7 +89,8 @@ class Control:
     """Generalised forces of a run: none, an array (steps, nv), or a function behind an address.
 
     Attributes:
-        array: (steps of the whole run, nv); no rows where there is no array.
+        array: (steps of the whole run, nv); no rows where there is no array. For a method with several control points
+            it may be (steps, points, nv).
         callback: the function (t, q, v) -> tau, or None.
     """
 
