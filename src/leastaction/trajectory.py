@@ -58,8 +58,8 @@ class Part:
             return np.zeros_like(v)
         if self.kind == "array":
             # the last state has no step of its own; of several values in a step the first is that of its start
-            rows = np.asarray(given[np.minimum(k - self.first, len(given) - 1)])
-            return rows if rows.ndim == 2 else rows[:, 0]
+            now = np.asarray(given[np.minimum(k - self.first, len(given) - 1)])
+            return now if now.ndim == 2 else now[:, 0]
         if isinstance(given, str):
             raise ModelError(
                 f"the control of the steps from {self.first} on was a function, which is not in the file of the run; "
@@ -408,7 +408,7 @@ def _parts(given: Any, arrays: dict[str, Any], steps: int, nv: int, points: int)
         array = None
         if kind == "array":
             # one value in a step, or one for each of its nodes
-            several = points > 1 and np.ndim(arrays.get(f"control.{i}")) == 3
+            several = points > 1 and getattr(arrays.get(f"control.{i}"), "ndim", 0) == 3
             if several:
                 flat = arrays[f"control.{i}"]
                 arrays = {**arrays, f"control.{i}": flat.reshape(len(flat), -1)}
