@@ -49,7 +49,7 @@ NEWTON, RIQN, BROYDEN, DENSE = 0, 1, 2, 3
 HOLD, EULER, DYNAMICS, QUADRATIC = 0, 1, 2, 3
 
 # Counters of a rollout.
-ITERATIONS, EVALUATIONS, CUTS, MOST = 0, 1, 2, 3
+ITERATIONS, EVALUATIONS, CUTS, LAST = 0, 1, 2, 3
 
 
 # --- impulses -------------------------------------------------------------------------------------------------------
@@ -214,11 +214,13 @@ def tolerance(tree, h, p, w, rtol):
 def solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, w, f, u, z, count):
     """Root finding from the guess in w.xi; w.G must hold the impulses at q^k. Returns DONE, NOT_CONVERGED or TOO_FAR.
 
-    RIQN takes every step in full (Algorithm 3); the others go back along their direction until the sum of squares
-    descends. Broyden forgets what it learned when that fails.
+    RIQN takes every step in full (Algorithm 3). Newton goes back along its direction until the sum of squares descends;
+    Broyden, whose direction need not descend, until it is below the largest of the last three; it forgets what it
+    learned when that fails, and goes a step of RIQN.
     """
     tree, start = system.tree, origin_of(w.P)
     limit, rounding, before, size_before = 0.0, 0.0, math.inf, math.inf
+    recent = (0.0, 0.0)
     alpha, steps, rank, fresh = 1.0, 0, -1, True
     while True:
         largest, squares = math.inf, math.inf
@@ -251,6 +253,9 @@ def solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, 
             fresh = False
             copy(w.xi, w.old)
             before, size_before, alpha = squares, largest, 1.0
+            if solver == BROYDEN:
+                before = max(squares, recent[0], recent[1]) if rank > 0 else math.inf
+                recent = (squares, recent[0])
         elif steps == 0 or solver == RIQN:
             break
         elif alpha < 1.0e-3:
@@ -264,11 +269,11 @@ def solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, 
         for d in range(w.xi.size):
             w.xi[d] = w.old[d] + alpha * w.y[d]
     count[ITERATIONS] += steps
-    count[MOST] = max(count[MOST], steps)
+    count[LAST] = steps
     # rounding may stop the descent just above the tolerance
     if largest <= limit or (size_before <= 100.0 * rounding and largest <= 100.0 * rounding):
         return DONE
-    return NOT_CONVERGED if inside else TOO_FAR
+    return NOT_CONVERGED if steps > 0 or inside else TOO_FAR
 
 
 @kernel

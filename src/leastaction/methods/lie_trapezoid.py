@@ -94,13 +94,14 @@ class LieTrapezoid(Method):
         counters = {"iterations": int(count[0]), "evaluations": int(count[1]), "backtracks": int(count[2])}
         return Chunk(done, self._failure(status, int(count[3])), q[:rows], v[:rows], counters)
 
-    def _failure(self, status: int, most: int) -> str | None:
-        """Why a rollout stopped, in words; ``most`` is the largest number of iterations of a step."""
-        solver = type(self.solver).__name__
+    def _failure(self, status: int, last: int) -> str | None:
+        """Why a rollout stopped, in words; ``last`` is the number of iterations of the last step."""
+        turn = "no joint and no body may turn by half a turn within one step"
+        other = "" if isinstance(self.solver, Newton) else ", or solver=leastaction.Newton()"
         return {
             0: None,
-            1: f"{solver} did not converge within {most} iterations ({self.solver.iterations} are allowed); "
-            "take a smaller dt" + ("" if isinstance(self.solver, Newton) else ", or solver=leastaction.Newton()"),
+            1: f"{type(self.solver).__name__} did not converge, after {last} of {self.solver.iterations} iterations; "
+            f"take a smaller dt{other} ({turn})",
             2: "the state is no longer finite; take a smaller dt, or check forces and control",
-            3: "a joint or body would turn by half a turn or more within one step; take a smaller dt",
+            3: f"the first guess already turns too far: {turn}; take a smaller dt",
         }[status]
