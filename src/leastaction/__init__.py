@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from leastaction.io.convert import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
     from leastaction.methods.adaptive import Adaptive
     from leastaction.methods.galerkin import Galerkin
+    from leastaction.methods.hermite_simpson import HermiteSimpson
     from leastaction.methods.runge_kutta import RungeKutta
     from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
     from leastaction.model.constraints import Constraint
@@ -101,6 +102,7 @@ PUBLIC: dict[str, str | None] = {
     "RungeKutta": "leastaction.methods.runge_kutta",
     "Adaptive": "leastaction.methods.adaptive",
     "Galerkin": "leastaction.methods.galerkin",
+    "HermiteSimpson": "leastaction.methods.hermite_simpson",
     # root finders
     "Newton": "leastaction.solve.solvers",
     "RIQN": "leastaction.solve.solvers",
@@ -125,6 +127,7 @@ __all__ = [
     "Ellipsoid",
     "Force",
     "Galerkin",
+    "HermiteSimpson",
     "Law",
     "Mechanism",
     "Mesh",

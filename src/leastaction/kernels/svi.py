@@ -79,9 +79,10 @@ class End(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """z, v, r (nu,): displacement of the step, rates, residual; body (n+1, 10): second moment, first moment in row axes; A (nu, nu); I (n+1, n+1, 6): I_k J[k, i].
+    """Scratch memory of a step.
 
-    e (n+1, 6): one second derivative of the twists.
+    z, v, r (nu,): displacement of the step, rates, residual. body (n+1, 9): second and first moment in row axes.
+    A (nu, nu): Jacobian. I (n+1, n+1, 6): I_k J[k, i]. e (n+1, 6): one second derivative of the twists.
     """
 
     z: Floats
@@ -207,7 +208,7 @@ def move(tree, E, s, deep):
 
 @sweep
 def evaluate(tree, h, p, a, b, s):
-    """Residual (1) in s.r at the displacement s.z; ``a`` is placed. Returns its largest entry (NaN where it is not finite)."""
+    """Residual (1) in s.r at the displacement s.z; ``a`` is placed. Returns its largest entry, NaN where it is one."""
     for i in range(1, tree.rows.shape[0]):
         d, k = tree.rows[i, IU], tree.rows[i, IX]
         b.x[k] = a.x[k] + s.z[d]

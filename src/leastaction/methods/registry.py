@@ -9,6 +9,7 @@ from leastaction.errors import ModelError, UnsupportedError
 from leastaction.methods.adaptive import Adaptive
 from leastaction.methods.base import Method
 from leastaction.methods.galerkin import Galerkin
+from leastaction.methods.hermite_simpson import HermiteSimpson
 from leastaction.methods.runge_kutta import RungeKutta
 from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
 from leastaction.model.model import Model
@@ -21,6 +22,7 @@ METHODS: dict[str, tuple[Method, str]] = {
     "rk4": (RungeKutta(4), "classical Runge-Kutta, order 4"),
     "galerkin:2": (Galerkin(2), "variational, symplectic, order 2; galerkin:4, galerkin:6 and so on for higher orders"),
     "galerkin:4": (Galerkin(4), "variational, symplectic, order 4"),
+    "hermite-simpson": (HermiteSimpson(), "Hermite-Simpson collocation, dense Newton, order 4"),
     "adaptive": (Adaptive(), "DOP853 with step size control; adaptive:1e-6 sets both tolerances"),
 }
 

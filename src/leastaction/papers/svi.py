@@ -67,7 +67,9 @@ class SVI(Method):
             raise UnsupportedError(f"'{model.name}' has ball joints; the comparator SVI takes screws only.")
         passive = system.passive
         if len(passive.screw) or system.forces is not None or system.loops is not None:
-            raise UnsupportedError(f"'{model.name}' has springs, forces or loops; the comparator SVI takes gravity only.")
+            raise UnsupportedError(
+                f"'{model.name}' has springs, forces or loops; the comparator SVI takes gravity only."
+            )
         x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
         galerkin_step.enter(system, state.q.copy(), state.v.copy(), x, u, p)
         past = np.zeros(model.nv)
