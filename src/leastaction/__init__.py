@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from leastaction.methods.adaptive import Adaptive
     from leastaction.methods.galerkin import Galerkin
     from leastaction.methods.hermite_simpson import HermiteSimpson
+    from leastaction.methods.lie_trapezoid import LieTrapezoid
     from leastaction.methods.runge_kutta import RungeKutta
     from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
     from leastaction.model.constraints import Constraint
@@ -103,6 +104,7 @@ PUBLIC: dict[str, str | None] = {
     "Adaptive": "leastaction.methods.adaptive",
     "Galerkin": "leastaction.methods.galerkin",
     "HermiteSimpson": "leastaction.methods.hermite_simpson",
+    "LieTrapezoid": "leastaction.methods.lie_trapezoid",
     # root finders
     "Newton": "leastaction.solve.solvers",
     "RIQN": "leastaction.solve.solvers",
@@ -129,6 +131,7 @@ __all__ = [
     "Galerkin",
     "HermiteSimpson",
     "Law",
+    "LieTrapezoid",
     "Mechanism",
     "Mesh",
     "Model",

@@ -10,6 +10,7 @@ from leastaction.methods.adaptive import Adaptive
 from leastaction.methods.base import Method
 from leastaction.methods.galerkin import Galerkin
 from leastaction.methods.hermite_simpson import HermiteSimpson
+from leastaction.methods.lie_trapezoid import LieTrapezoid
 from leastaction.methods.runge_kutta import RungeKutta
 from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
 from leastaction.model.model import Model
@@ -22,6 +23,10 @@ METHODS: dict[str, tuple[Method, str]] = {
     "rk4": (RungeKutta(4), "classical Runge-Kutta, order 4"),
     "galerkin:2": (Galerkin(2), "variational, symplectic, order 2; galerkin:4, galerkin:6 and so on for higher orders"),
     "galerkin:4": (Galerkin(4), "variational, symplectic, order 4"),
+    "lie-trapezoid": (
+        LieTrapezoid(),
+        "variational with the logarithm of SE(3), symplectic, order 2; lie-trapezoid:riqn, :broyden, :dense",
+    ),
     "hermite-simpson": (HermiteSimpson(), "Hermite-Simpson collocation, dense Newton, order 4"),
     "adaptive": (Adaptive(), "DOP853 with step size control; adaptive:1e-6 sets both tolerances"),
 }
@@ -54,6 +59,8 @@ def method_by_name(text: str) -> Method:
             if isinstance(error, ModelError):
                 raise
             raise ModelError(f"method '{text}': the order must be a whole number, got '{parameter}'.") from error
+    if name == LieTrapezoid.name and parameter:
+        return LieTrapezoid(parameter)
     if parameter or name not in METHODS:
         near = difflib.get_close_matches(text, METHODS, n=1)
         hint = f" Did you mean '{near[0]}'?" if near else ""

@@ -22,7 +22,7 @@ _SOLVERS = ("newton", "riqn")
     aliases=("fan2018-fig1a", "fan2018-fig1b", "fan2018-fig1c"),
 )
 def figure1(context: Context) -> Result:
-    """1000 starts with angles and velocities in +-pi/2 (50 if quick), one step at nine sizes, with both root finders."""
+    """1000 starts with angles and velocities in +-pi/2 (50 if quick), one step at nine sizes, both solvers."""
     count = 50 if context.quick else 1000
     rows = []
     for length in (1.0, 0.2):

@@ -1,0 +1,106 @@
+"""The Lie trapezoid: a variational integrator with the logarithm of SE(3) (Lee, Liu, Park, Srinivasa 2016)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from leastaction.errors import ModelError
+from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.model.checks import FloatArray
+from leastaction.model.model import Model, State
+from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton, Solver, solver_from
+
+_SOLVERS: tuple[type[Solver], ...] = (Newton, RIQN, Broyden, DenseNewton)
+_GUESSES = {"hold": 0, "euler": 1, "dynamics": 2, "quadratic": 3}
+
+
+@final
+class LieTrapezoid(Method):
+    """Second-order variational integrator: trapezoidal action, average velocities by the logarithm of SE(3).
+
+    The discrete Euler-Lagrange equations are evaluated by the discrete recursive Newton-Euler algorithm (DRNEA) in
+    O(n). Symplectic, symmetric, and it keeps momenta. Joints of every kind; no joint and no body may turn by half a
+    turn or more within one step. Trees only: closed loops are refused.
+
+    Args:
+        solver: ``Newton()`` (default: exact direction in O(n)), ``RIQN()`` (the paper's quasi-Newton method, O(n)),
+            ``Broyden()``, ``DenseNewton()`` (the paper's Algorithm 4 and a dense solve); or one of their names.
+        guess: first iterate: "hold" (no motion), "euler" (the last step again), "dynamics" (with the acceleration),
+            "quadratic" (continue the last two steps); the first three are the paper's IG1 to IG3.
+    """
+
+    name: ClassVar[str] = "lie-trapezoid"
+    symplectic: ClassVar[bool] = True
+    symmetric: ClassVar[bool] = True
+    conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum"})
+
+    def __init__(self, solver: Any = None, *, guess: str = "quadratic") -> None:
+        self.solver = solver_from(solver, _SOLVERS, "LieTrapezoid")
+        if guess not in _GUESSES:
+            raise ModelError(f"LieTrapezoid: guess must be one of {', '.join(_GUESSES)}, got {guess!r}.")
+        self.guess = guess
+
+    @property
+    def order(self) -> int:
+        """2."""
+        return 2
+
+    @property
+    def label(self) -> str:
+        """``lie-trapezoid``, with the name of the solver where it is not Newton's method."""
+        return self.name if isinstance(self.solver, Newton) else f"{self.name}:{self.solver.name}"
+
+    def options(self) -> dict[str, Any]:
+        """All arguments."""
+        return {"solver": self.solver.options(), "guess": self.guess}
+
+    def start(self, model: Model, state: State) -> Memory:
+        """Coordinates and momenta of the tree's rows (discrete Legendre transform), and no past."""
+        from leastaction.kernels import galerkin_step
+
+        x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
+        galerkin_step.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
+        past = np.zeros(model.nv)
+        return {"x": x, "p": p, "last": past, "before": past.copy(), "known": np.zeros(1, dtype=np.int64)}
+
+    def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
+        """The user's q, and v = M^-1 p."""
+        from leastaction.kernels import galerkin_step
+
+        q, v = np.zeros(model.nq), np.zeros(model.nv)
+        galerkin_step.leave(model.system, memory["x"], memory["p"], q, v)
+        return q, v
+
+    def rollout(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
+    ) -> Chunk:
+        """All steps in one compiled call."""
+        from leastaction.kernels import lie_trapezoid_step
+
+        rows = saved_rows(k, steps, every)
+        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), np.zeros(4, dtype=np.int64)
+        passive = model.system.passive
+        done, status = lie_trapezoid_step.rollout(
+            model.system, _SOLVERS.index(type(self.solver)),
+            self.solver.iterations if isinstance(self.solver, Broyden) else 0, clock.t0, k, clock.dt,
+            memory["x"], memory["p"], memory["last"], memory["before"], memory["known"], steps, every,
+            control.array[k : k + steps], control.callback.address if control.callback else 0,
+            bool(len(passive.screw) or len(passive.ball) or len(passive.free)), _GUESSES[self.guess],
+            self.solver.tolerance, self.solver.iterations, q, v, count,
+        )  # fmt: skip
+        rows = saved_rows(k, done, every)
+        counters = {"iterations": int(count[0]), "evaluations": int(count[1]), "backtracks": int(count[2])}
+        return Chunk(done, self._failure(status, int(count[3])), q[:rows], v[:rows], counters)
+
+    def _failure(self, status: int, most: int) -> str | None:
+        """Why a rollout stopped, in words; ``most`` is the largest number of iterations of a step."""
+        solver = type(self.solver).__name__
+        return {
+            0: None,
+            1: f"{solver} did not converge within {most} iterations ({self.solver.iterations} are allowed); "
+            "take a smaller dt" + ("" if isinstance(self.solver, Newton) else ", or solver=leastaction.Newton()"),
+            2: "the state is no longer finite; take a smaller dt, or check forces and control",
+            3: "a joint or body would turn by half a turn or more within one step; take a smaller dt",
+        }[status]
