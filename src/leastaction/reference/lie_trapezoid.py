@@ -32,7 +32,9 @@ def action(model: Model, q0: FloatArray, q1: FloatArray, h: float) -> float:
     return total - 0.5 * h * (energy(model, q0, still)[1] + energy(model, q1, still)[1])
 
 
-def slopes(model: Model, q0: FloatArray, q1: FloatArray, h: float, eps: float = 1e-5) -> tuple[FloatArray, FloatArray]:
+def slopes(
+    model: Model, q0: FloatArray, q1: FloatArray, h: float, eps: float = 1e-5
+) -> tuple[FloatArray, FloatArray]:
     """Gradients (nv,) of the action by both ends, along the user's velocities, by central differences."""
     first, second = np.zeros(model.nv), np.zeros(model.nv)
     for k, d in enumerate(eps * np.eye(model.nv)):
