@@ -133,13 +133,19 @@ def optional(absent: Any) -> Callable[[Callable[..., Any]], Any]:
     A mechanism without loops and body forces so has a smaller program, which compiles in half the time.
     """
 
-    def wrap(function: Callable[..., Any]) -> Any:
-        def nothing(*args: Any) -> Any:
-            return absent
+    def nothing(*args: Any) -> Any:
+        return absent
 
+    return either(nothing)
+
+
+def either(other: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """A sweep with two forms: ``other`` is compiled in its place where its first argument is None."""
+
+    def wrap(function: Callable[..., Any]) -> Any:
         @overload(function, jit_options=SWEEP_OPTIONS, strict=False)
         def choose(*args: Any) -> Any:
-            return nothing if isinstance(args[0], types.NoneType) else function
+            return other if isinstance(args[0], types.NoneType) else function
 
         return function
 
