@@ -7,7 +7,7 @@ import pytest
 
 import leastaction as la
 from leastaction.kernels import galerkin_rows, svi
-from leastaction.methods.galerkin import across, lobatto
+from leastaction.methods.galerkin import across, balance, lobatto
 from leastaction.papers.common import pendulum, starts
 from leastaction.papers.svi import SVI
 from leastaction.papers.timing import guesses
@@ -22,7 +22,8 @@ def galerkin(model, s, h, X, P, XI):
     tree, count = model.system.tree, len(X)
     r, y = np.zeros((count, model.nv, s)), np.zeros((count, model.nv * s))
     what = galerkin_rows.DIRECTION
-    galerkin_rows.parts(tree, tuple(w.tolist()), b, c, across(tree.gravity), h, X, P, XI, what, r, y)
+    args = (tuple(w.tolist()), b, c, across(tree.gravity), balance(s), h)
+    galerkin_rows.parts(tree, *args, X, P, XI, what, r, y)
     return r, y
 
 

@@ -49,7 +49,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--method",
     default="rk4",
     show_default=True,
-    help="euler, rk1, rk2, rk4, galerkin:2, galerkin:4 and so on, adaptive or adaptive:1e-10.",
+    help="euler, rk1, rk2, rk4, galerkin:2, galerkin:4 and so on, lie-trapezoid, adaptive or adaptive:1e-10.",
 )
 @click.option("--dt", default=0.001, show_default=True, type=float, help="Step in seconds.")
 @click.option("--duration", default=5.0, show_default=True, type=float, help="Seconds, a whole number of steps.")

@@ -85,11 +85,17 @@ def to_parent_axes(tree, x, u, out):
 
 
 @sweep
+def rates_of_tree(tree, x, p, f, u):
+    """u (nu,) = M^-1 p by the articulated recursion, O(n), without constraints."""
+    to_child_axes(tree, x, p, f.f)
+    factor_mass(tree, x, f)
+    expand(tree, f.S, f.U, f.y, f.Z, u)
+
+
+@sweep
 def rates_of(system, t, x, p, f, L, u):
     """u (nu,) = M^-1 p by the articulated recursion, O(n); with constraints as the file says. False if that fails."""
-    to_child_axes(system.tree, x, p, f.f)
-    factor_mass(system.tree, x, f)
-    expand(system.tree, f.S, f.U, f.y, f.Z, u)
+    rates_of_tree(system.tree, x, p, f, u)
     return project_rates(system.loops, system, t, f, L, u)
 
 

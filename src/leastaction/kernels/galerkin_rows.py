@@ -16,15 +16,15 @@ EVALUATION, DIRECTION = 0, 1
 
 
 @entry
-def parts(tree, weights, b, c, across, h, X, P, XI, what, r, y):
+def parts(tree, weights, b, c, across, balance, h, X, P, XI, what, r, y):
     """Residuals r (starts, nu, s), and Newton directions y (starts, nu s) if ``what`` asks for them.
 
     X (starts, nx), P (starts, nu) and XI (starts, nu, s+1) are coordinates, momenta and local coordinates. Gravity is
     the only force.
     """
     nu, s = P.shape[1], len(weights) - 1
-    nodes = Nodes(weights, b, c, h, across)
-    w = make_step_work(tree, weights, False)
+    nodes = Nodes(weights, (), b, c, h, across, balance)
+    w = make_step_work(tree, weights, (), False)
     K, Dm = np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1)))
     for k in range(X.shape[0]):
         place_start(tree, nodes, X[k], w)

@@ -96,3 +96,25 @@ def add_dense_block(tree, s, A, B, out):
                 for k in range(n):
                     t += A[r, d + k] * B[d + k, c]
                 out[r, d + c] += s * t
+
+
+@sweep
+def cholesky_solve_rows(L, B):
+    """Solve L L^T X = B in place for a whole matrix B, row by row."""
+    n, m = L.shape[0], B.shape[1]
+    for i in range(n):
+        for k in range(i):
+            f = L[i, k]
+            for j in range(m):
+                B[i, j] -= f * B[k, j]
+        e = 1.0 / L[i, i]
+        for j in range(m):
+            B[i, j] *= e
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            f = L[k, i]
+            for j in range(m):
+                B[i, j] -= f * B[k, j]
+        e = 1.0 / L[i, i]
+        for j in range(m):
+            B[i, j] *= e

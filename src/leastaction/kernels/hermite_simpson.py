@@ -30,7 +30,7 @@ from leastaction.kernels._calls import call_law
 from leastaction.kernels._jit import sweep
 from leastaction.kernels.composite import mass_matrix, subtree_inertias
 from leastaction.kernels.coordinates import forces_in, free_rotation, get3, positions_out, rates_out
-from leastaction.kernels.dense import cholesky
+from leastaction.kernels.dense import cholesky, lu_factor, lu_solve
 from leastaction.kernels.derivatives import inverse_dynamics_derivatives, subtree_bias
 from leastaction.kernels.explicit import copy, local_rates, retract
 from leastaction.kernels.forces import body_forces
@@ -42,11 +42,11 @@ from leastaction.kernels.hermite_blocks import (
     block_inverse,
     block_product,
     block_times,
+    cholesky_solve_rows,
     scale_block,
     set_block,
 )
 from leastaction.kernels.layout import BALL, IU, KIND, Floats, Ints
-from leastaction.kernels.lu import cholesky_solve_rows, lu_factor, lu_solve
 from leastaction.kernels.passive import passive_forces
 from leastaction.kernels.tree import add_armature, inward, outward
 from leastaction.spatial._source.so3 import dexp_inv_derivative, dexp_right, dexp_right_inv, hat

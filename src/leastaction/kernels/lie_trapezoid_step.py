@@ -23,7 +23,7 @@ from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forces import body_forces
 from leastaction.kernels.forward import acceleration, make_work
 from leastaction.kernels.galerkin_impulses import has_forces, put4, quat_at, turned
-from leastaction.kernels.galerkin_step import rates_of, to_parent_axes
+from leastaction.kernels.galerkin_legendre import rates_of_tree, to_parent_axes
 from leastaction.kernels.layout import BALL, IU, IX, KIND, MASS
 from leastaction.kernels.lie_trapezoid import (
     average_twists,
@@ -290,7 +290,7 @@ def guess_step(system, t, h, mode, known, x, p, control, last, before, w, f, u, 
             w.xi[d] = 0.0
         return
     if known == 0:
-        rates_of(system.tree, x, p, f, z)
+        rates_of_tree(system.tree, x, p, f, z)
         to_parent_axes(system.tree, x, z, w.xi)
         for d in range(nu):
             w.xi[d] *= h
@@ -329,7 +329,7 @@ def rollout(
         active = passive
         # control of this step
         if address != 0:
-            rates_of(tree, x, p, f, u)
+            rates_of_tree(tree, x, p, f, u)
             positions_out(system.coordinates, x, f.q)
             rates_out(system.coordinates, x, u, f.v)
             call_control(address, t, f.q, f.v, control)
@@ -361,7 +361,7 @@ def rollout(
         copy(w.xi, last)
         known[0] = min(known[0] + 1, 2)
         if (k0 + k + 1) % every == 0:
-            rates_of(tree, x, p, f, u)
+            rates_of_tree(tree, x, p, f, u)
             positions_out(system.coordinates, x, out_q[saved])
             rates_out(system.coordinates, x, u, out_v[saved])
             saved += 1

@@ -28,11 +28,11 @@ from leastaction.kernels._jit import entry, kernel, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6, st9
 from leastaction.kernels.articulated import eliminate, expand, reduce
 from leastaction.kernels.coordinates import positions_out, rates_out
+from leastaction.kernels.dense import lu_factor, lu_solve
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forward import make_work
-from leastaction.kernels.galerkin_step import rates_of
+from leastaction.kernels.galerkin_legendre import rates_of_tree
 from leastaction.kernels.layout import COM, INERTIA, IU, IX, KIND, MASS, PARENT, PITCH, POS, PRISMATIC, Floats
-from leastaction.kernels.lu import lu_factor, lu_solve
 from leastaction.kernels.tree import inertias, kinematics, turn
 from leastaction.spatial._source.vector import (
     ad,
@@ -403,7 +403,7 @@ def rollout(
         place(tree, a, s)
         # guess
         if mode == EULER or (mode == CONTINUE and known[0] == 0):
-            rates_of(tree, x, p, f, u)
+            rates_of_tree(tree, x, p, f, u)
         for i in range(1, tree.rows.shape[0]):
             d, e = tree.rows[i, IU], tree.rows[i, IX]
             step = 0.0
@@ -425,7 +425,7 @@ def rollout(
         copy(b.x, x)
         copy(next_p, p)
         if (k0 + k + 1) % every == 0:
-            rates_of(tree, x, p, f, u)
+            rates_of_tree(tree, x, p, f, u)
             positions_out(system.coordinates, x, out_q[saved])
             rates_out(system.coordinates, x, u, out_v[saved])
             saved += 1

@@ -58,19 +58,19 @@ class LieTrapezoid(Method):
 
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and momenta of the tree's rows (discrete Legendre transform), and no past."""
-        from leastaction.kernels import galerkin_step
+        from leastaction.kernels import galerkin_legendre
 
         x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
-        galerkin_step.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
+        galerkin_legendre.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
         past = np.zeros(model.nv)
         return {"x": x, "p": p, "last": past, "before": past.copy(), "known": np.zeros(1, dtype=np.int64)}
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The user's q, and v = M^-1 p."""
-        from leastaction.kernels import galerkin_step
+        from leastaction.kernels import galerkin_legendre
 
         q, v = np.zeros(model.nq), np.zeros(model.nv)
-        galerkin_step.leave(model.system, memory["x"], memory["p"], q, v)
+        galerkin_legendre.leave(model.system, 0.0, memory["x"], memory["p"], q, v)
         return q, v
 
     def rollout(

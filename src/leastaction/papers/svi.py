@@ -60,7 +60,7 @@ class SVI(Method):
 
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and momenta of the tree's rows, and no past."""
-        from leastaction.kernels import galerkin_step
+        from leastaction.kernels import galerkin_legendre
 
         system = model.system
         if (system.tree.rows[1:, KIND] == BALL).any():
@@ -71,16 +71,16 @@ class SVI(Method):
                 f"'{model.name}' has springs, forces or loops; the comparator SVI takes gravity only."
             )
         x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
-        galerkin_step.enter(system, state.q.copy(), state.v.copy(), x, u, p)
+        galerkin_legendre.enter(system, state.q.copy(), state.v.copy(), x, u, p)
         past = np.zeros(model.nv)
         return {"x": x, "p": p, "last": past, "before": past.copy(), "known": np.zeros(1, dtype=np.int64)}
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The user's q, and v = M^-1 p."""
-        from leastaction.kernels import galerkin_step
+        from leastaction.kernels import galerkin_legendre
 
         q, v = np.zeros(model.nq), np.zeros(model.nv)
-        galerkin_step.leave(model.system, memory["x"], memory["p"], q, v)
+        galerkin_legendre.leave(model.system, 0.0, memory["x"], memory["p"], q, v)
         return q, v
 
     def rollout(

@@ -26,19 +26,19 @@ def best(function: Any, seconds: float = 0.3, least: int = 3) -> float:
 
 def guesses(model: Model, states: Sequence[State], s: int, dt: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Coordinates X, momenta P and local coordinates XI (starts, nv, s+1) of a step with constant velocity."""
-    from leastaction.kernels import galerkin_step
+    from leastaction.kernels import galerkin_legendre
     from leastaction.methods.galerkin import lobatto
 
     X, P, U = (np.zeros((len(states), model.nv)) for _ in range(3))
     for k, state in enumerate(states):
-        galerkin_step.enter(model.system, state.q.copy(), state.v.copy(), X[k], U[k], P[k])
+        galerkin_legendre.enter(model.system, state.q.copy(), state.v.copy(), X[k], U[k], P[k])
     return X, P, dt * U[:, :, None] * lobatto(s)[0][None, None, :]
 
 
 def galerkin_times(model: Model, states: Sequence[State], order: int, dt: float) -> dict[str, float | None]:
     """Evaluation of the residual, Newton direction (with one evaluation) and linearisation of a Galerkin step."""
     from leastaction.kernels import galerkin_rows
-    from leastaction.methods.galerkin import Galerkin, across, lobatto
+    from leastaction.methods.galerkin import Galerkin, across, balance, lobatto
 
     s, count = order // 2, len(states)
     c, w, b, _ = lobatto(s)
@@ -47,7 +47,7 @@ def galerkin_times(model: Model, states: Sequence[State], order: int, dt: float)
     tree = model.system.tree
     out: dict[str, float | None] = {}
     for what, name in ((galerkin_rows.EVALUATION, "evaluation"), (galerkin_rows.DIRECTION, "direction")):
-        args = (tree, tuple(w.tolist()), b, c, across(tree.gravity), dt, X, P, XI, what, r, y)
+        args = (tree, tuple(w.tolist()), b, c, across(tree.gravity), balance(s), dt, X, P, XI, what, r, y)
         out[name] = best(lambda args=args: galerkin_rows.parts(*args)) / count
     # derivative of the step map, if the method has one
     method, few = Galerkin(order), states[:10]

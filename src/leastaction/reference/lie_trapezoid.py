@@ -1,4 +1,4 @@
-"""The discrete action of the Lie trapezoid and its gradients (Lee et al. 2016), body by body, in the user's coordinates.
+"""The discrete action of the Lie trapezoid and its gradients (Lee et al. 2016), in the user's coordinates.
 
 With E0, E1 the poses of a body at the two ends of a step of length h and M its spatial inertia, all in its link frame,
 the average velocity is V = log(E0^-1 E1) / h and the action of the step
@@ -32,9 +32,7 @@ def action(model: Model, q0: FloatArray, q1: FloatArray, h: float) -> float:
     return total - 0.5 * h * (energy(model, q0, still)[1] + energy(model, q1, still)[1])
 
 
-def slopes(
-    model: Model, q0: FloatArray, q1: FloatArray, h: float, eps: float = 1e-5
-) -> tuple[FloatArray, FloatArray]:
+def slopes(model: Model, q0: FloatArray, q1: FloatArray, h: float, eps: float = 1e-5) -> tuple[FloatArray, FloatArray]:
     """Gradients (nv,) of the action by both ends, along the user's velocities, by central differences."""
     first, second = np.zeros(model.nv), np.zeros(model.nv)
     for k, d in enumerate(eps * np.eye(model.nv)):
