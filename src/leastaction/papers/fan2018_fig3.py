@@ -57,15 +57,15 @@ def _method(name: str) -> Method:
 
 
 def _run(model: Model, state: State, name: str, dt: float, duration: float) -> tuple[FloatArray, float]:
-    """Coordinates (steps + 1, n) and the seconds that the steps took."""
+    """Coordinates (steps + 1, n) and the seconds of processor time that the steps took."""
     from leastaction.methods.base import Clock, Control
 
     method, steps, none = _method(name), round(duration / dt), Control(np.zeros((0, model.nv)))
     method.rollout(model, method.start(model, state), Clock(0.0, dt), 0, 0, 1, none)
     memory = method.start(model, state)
-    begin = time.perf_counter()
+    begin = time.process_time()
     chunk = method.rollout(model, memory, Clock(0.0, dt), 0, steps, 1, none)
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     # a run that stops early has no error: the last state stays
     q = np.full((steps + 1, model.nq), np.nan)
     q[0], q[1 : chunk.steps + 1] = state.q, chunk.q
