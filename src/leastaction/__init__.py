@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from leastaction.linearize import lagrangian_hessian, linearize
     from leastaction.methods.adaptive import Adaptive
     from leastaction.methods.galerkin import Galerkin
+    from leastaction.methods.hermite_simpson import HermiteSimpson
     from leastaction.methods.lie_trapezoid import LieTrapezoid
     from leastaction.methods.runge_kutta import RungeKutta
     from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
@@ -108,6 +109,7 @@ PUBLIC: dict[str, str | None] = {
     "RungeKutta": "leastaction.methods.runge_kutta",
     "Adaptive": "leastaction.methods.adaptive",
     "Galerkin": "leastaction.methods.galerkin",
+    "HermiteSimpson": "leastaction.methods.hermite_simpson",
     "LieTrapezoid": "leastaction.methods.lie_trapezoid",
     # root finders
     "Newton": "leastaction.solve.solvers",
@@ -134,6 +136,7 @@ __all__ = [
     "Ellipsoid",
     "Force",
     "Galerkin",
+    "HermiteSimpson",
     "Law",
     "LieTrapezoid",
     "Mechanism",

@@ -9,6 +9,7 @@ from leastaction.errors import ModelError, UnsupportedError
 from leastaction.methods.adaptive import Adaptive
 from leastaction.methods.base import Method
 from leastaction.methods.galerkin import Galerkin
+from leastaction.methods.hermite_simpson import HermiteSimpson
 from leastaction.methods.lie_trapezoid import LieTrapezoid
 from leastaction.methods.runge_kutta import RungeKutta
 from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
@@ -26,6 +27,7 @@ METHODS: dict[str, tuple[Method, str]] = {
         LieTrapezoid(),
         "variational with the logarithm of SE(3), symplectic, order 2; lie-trapezoid:riqn, :broyden, :dense",
     ),
+    "hermite-simpson": (HermiteSimpson(), "Hermite-Simpson collocation, dense Newton, order 4"),
     "adaptive": (Adaptive(), "DOP853 with step size control; adaptive:1e-6 sets both tolerances"),
 }
 

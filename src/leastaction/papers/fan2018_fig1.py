@@ -1,0 +1,117 @@
+"""Newton against quasi-Newton for one step of the trapezoidal integrator of a 32-link pendulum."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from leastaction.papers.common import columns, legend_outside, pendulum, starts
+from leastaction.papers.registry import Claim, Context, Result, experiment
+
+_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06)
+_LINKS = 32
+_SOLVERS = ("newton", "riqn")
+
+
+@experiment(
+    "fan2018-fig1",
+    paper="Fan, Schultz, Murphey 2018, Fig. 1",
+    title="One step of a 32-link pendulum: O(n) Newton against O(n) quasi-Newton",
+    aliases=("fan2018-fig1a", "fan2018-fig1b", "fan2018-fig1c"),
+)
+def figure1(context: Context) -> Result:
+    """1000 starts with angles and velocities in +-pi/2 (50 if quick), one step at nine sizes, both solvers."""
+    count = 50 if context.quick else 1000
+    rows = []
+    for length in (1.0, 0.2):
+        for dt in _STEPS:
+            for solver in _SOLVERS:
+                context.progress(f"links of {length} m, {solver}, dt = {dt} s")
+                rows.append(_row(length, dt, solver, count))
+
+    # the paper: Newton outperforms in all aspects, at every step
+    claims = []
+    for length in (1.0, 0.2):
+        table = {(row["dt"], row["solver"]): row for row in rows if row["length"] == length}
+        pairs = [(table[dt, "newton"], table[dt, "riqn"]) for dt in _STEPS]
+        words = f"links of {length:g} m"
+        claims += [
+            _everywhere(f"{words}: Newton takes less time", pairs, "microseconds", -1.0),
+            _everywhere(f"{words}: Newton takes fewer iterations", pairs, "iterations", -1.0),
+            _everywhere(f"{words}: Newton succeeds at least as often", pairs, "success", 1.0),
+        ]
+        lowest = min(newton["success"] for newton, _ in pairs)
+        claims.append(Claim(f"{words}: Newton succeeds on every start up to 0.06 s", "yes", lowest, lowest == 1.0))
+    return Result(claims, {"": rows}, {"": _figure(rows)})
+
+
+def _everywhere(text: str, pairs: list[tuple[dict[str, Any], dict[str, Any]]], column: str, sign: float) -> Claim:
+    """Whether Newton is better at every step, and where it is not; where RIQN never succeeds it has lost."""
+    losses = []
+    for newton, riqn in pairs:
+        if column != "success" and riqn["success"] == 0.0:
+            continue
+        # equal success counts as no loss
+        better = sign * (newton[column] - riqn[column]) >= 0.0
+        if newton["success"] == 0.0 or not better:
+            losses.append(f"{newton['dt']:g}")
+    return Claim(text, "every dt", "every dt" if not losses else f"not at dt = {', '.join(losses)} s", not losses)
+
+
+def _row(length: float, dt: float, solver: str, count: int) -> dict[str, Any]:
+    """Time and iterations over the starts that succeed, and how many do."""
+    from leastaction.methods.base import Clock, Control
+    from leastaction.methods.galerkin import Galerkin
+    from leastaction.solve.solvers import SOLVERS
+
+    model = pendulum(_LINKS, length)
+    method = Galerkin(2, solver=SOLVERS[solver](), guess="euler")
+    none, clock = Control(np.zeros((0, model.nv))), Clock(0.0, dt)
+    # compiled before anything is timed
+    method.rollout(model, method.start(model, model.state()), clock, 0, 0, 1, none)
+    times, iterations = [], []
+    for q, v in zip(*starts(count, _LINKS, np.pi / 2, np.pi / 2), strict=True):
+        state = model.state(q, v)
+        best, chunk = np.inf, None
+        # the smallest of three repeats of the same step
+        for _ in range(3):
+            memory = method.start(model, state)
+            begin = time.process_time()
+            chunk = method.rollout(model, memory, clock, 0, 1, 1, none)
+            best = min(best, time.process_time() - begin)
+        if chunk is not None and chunk.failure is None:
+            times.append(1e6 * best)
+            iterations.append(chunk.counters["iterations"])
+    return {
+        "length": length,
+        "dt": dt,
+        "solver": solver,
+        "microseconds": float(np.mean(times)) if times else float("nan"),
+        "iterations": float(np.mean(iterations)) if iterations else float("nan"),
+        "success": len(times) / count,
+        "starts": count,
+    }
+
+
+def _figure(rows: list[dict[str, Any]]) -> Any:
+    """Time, iterations and success against the step."""
+    from leastaction.plot import colour_of, styled
+
+    def draw(figure: Any) -> None:
+        panels = figure.subplots(1, 3)
+        labels = {"microseconds": "time of a step  (µs)", "iterations": "iterations", "success": "success rate"}
+        for axes, (column, label) in zip(panels, labels.items(), strict=True):
+            for index, solver in enumerate(_SOLVERS):
+                for length, line in ((1.0, "-"), (0.2, "--")):
+                    dt, y = columns(rows, "dt", column, solver=solver, length=length)
+                    name = {"newton": "Newton", "riqn": "quasi-Newton"}[solver]
+                    style = {**colour_of(index), "linestyle": line}
+                    axes.semilogx(dt, y, marker="o", markersize=3.5, label=f"{name}, {length:g} m", **style)
+            axes.set_xlabel("dt  (s)")
+            axes.set_ylabel(label)
+            axes.set_ylim(bottom=0.0)
+        legend_outside(panels[-1])
+
+    return styled(draw, 11.0, 3.2)
