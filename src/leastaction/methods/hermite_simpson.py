@@ -77,7 +77,8 @@ class HermiteSimpson(Method):
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), np.zeros(3, dtype=np.int64)
         address = control.callback.address if control.callback else 0
         done, status = hermite_simpson_step.rollout(
-            model.system, self.form == "implicit", clock.uniform, clock.table(k, steps), k, memory["x"], memory["u"], memory["past"],
+            model.system, self.form == "implicit", clock.uniform, clock.table(k, steps), k,
+            memory["x"], memory["u"], memory["past"],
             memory["known"], steps, every, control.array[k : k + steps], address, self.solver.tolerance,
             self.solver.iterations, q, v, count,
         )  # fmt: skip
