@@ -57,3 +57,17 @@ def columns(rows: Sequence[dict[str, Any]], x: str, y: str, **where: Any) -> tup
 def legend_outside(axes: Any) -> None:
     """The legend to the right of the last panel."""
     axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0)
+
+
+def few_ticks(axes: Any, which: str = "xy") -> None:
+    """Plain numbers at 1, 2 and 5 on logarithmic axes, which may span less than a decade."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    for name in which:
+        axis, (low, high) = getattr(axes, f"{name}axis"), getattr(axes, f"get_{name}lim")()
+        decades = np.log10(high / low)
+        # two labels in a decade where there are few of them
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2.5 else (1.0,), numticks=20))
+        if decades < 2.5:
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.papers.common import columns, legend_outside, pendulum, starts
+from leastaction.papers.common import columns, few_ticks, legend_outside, pendulum, starts
 from leastaction.papers.registry import Claim, Context, Result, experiment
 
 _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06)
@@ -112,6 +112,7 @@ def _figure(rows: list[dict[str, Any]]) -> Any:
             axes.set_xlabel("dt  (s)")
             axes.set_ylabel(label)
             axes.set_ylim(bottom=0.0)
+            few_ticks(axes, "x")
         legend_outside(panels[-1])
 
     return styled(draw, 11.0, 3.2)

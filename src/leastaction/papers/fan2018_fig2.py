@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.papers.common import columns, legend_outside, pendulum, slope, starts
+from leastaction.papers.common import columns, few_ticks, legend_outside, pendulum, slope, starts
 from leastaction.papers.registry import Claim, Context, Result, experiment
 
 _DT = 0.01
@@ -97,6 +97,7 @@ def _figure(rows: list[dict[str, Any]]) -> Any:
             axes.set_title(_TITLES[part])
             axes.set_xlabel("links")
             axes.set_ylabel("time  (µs)")
+            few_ticks(axes)
         legend_outside(panels[-1])
 
     return styled(draw, 12.0, 3.2)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastaction.papers.common import columns, legend_outside, slope
+from leastaction.papers.common import columns, few_ticks, legend_outside, slope
 from leastaction.papers.registry import Claim, Context, Result, experiment
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ def _figure(rows: list[dict[str, Any]], names: list[str]) -> Any:
             )
         axes.set_xlabel("bodies")
         axes.set_ylabel("time of 10 000 frames  (s)")
+        few_ticks(axes)
         legend_outside(axes)
 
     return styled(draw, 7.5, 3.8)
