@@ -3,6 +3,7 @@
 * ``kernel`` marks a part that is inlined into whatever calls it; it stays callable from Python. Without forced
   inlining LLVM passes the arrays of a tree through the stack at every call, which measured 1.7 times slower.
 * ``sweep`` marks a whole pass over the tree: called, not inlined, so that it is compiled once.
+* ``memory`` marks a part that allocates; only such parts and entries do.
 * ``entry`` marks a function that Python calls. Its machine code is kept on disk.
 
 Numba looks only at the file of the cached function, not at the files of the functions it calls, so an edit in a
@@ -36,7 +37,10 @@ from leastaction.spatial._source.scalar import SOURCES
 
 # No nnan and no ninf: kernels test for non-finite numbers. No reassoc: lanes and scalars agree to the last bit.
 FASTMATH = {"contract", "nsz", "arcp"}
-SWEEP_OPTIONS = {"fastmath": FASTMATH, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+MEMORY_OPTIONS = {"fastmath": FASTMATH, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# Sweeps and parts neither allocate nor return arrays, so they count no references: counting those of some thirty arrays
+# at every call cost as much as the sweep itself, and most of the time to compile it. Numba refuses an allocation here.
+SWEEP_OPTIONS = {**MEMORY_OPTIONS, "_nrt": False}
 PART_OPTIONS = {**SWEEP_OPTIONS, "forceinline": True}
 ENTRY_OPTIONS = {"fastmath": FASTMATH, "error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 
@@ -125,6 +129,11 @@ def kernel(function: Callable[..., Any]) -> Any:
 def sweep(function: Callable[..., Any]) -> Any:
     """A whole pass over the tree: compiled once, called by entries and by other sweeps."""
     return register_jitable(**SWEEP_OPTIONS)(function)
+
+
+def memory(function: Callable[..., Any]) -> Any:
+    """A part that allocates scratch memory and returns it; only these and entries may."""
+    return register_jitable(**MEMORY_OPTIONS)(function)
 
 
 def optional(absent: Any) -> Callable[[Callable[..., Any]], Any]:

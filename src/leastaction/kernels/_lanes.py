@@ -20,7 +20,7 @@ from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, models, overload, register_model
 
-from leastaction.kernels._jit import PART_OPTIONS, kernel
+from leastaction.kernels._jit import MEMORY_OPTIONS, PART_OPTIONS, kernel
 from leastaction.spatial._source import scalar
 
 LANES = 4
@@ -423,14 +423,14 @@ def _st(a: Any, i: Any, k: Any, value: Any) -> Any:
     return lambda a, i, k, value: _store_pack(a, (i, k), value)
 
 
-@overload(table, jit_options=PART_OPTIONS, strict=False)
+@overload(table, jit_options=MEMORY_OPTIONS, strict=False)
 def _table(like: Any, n: Any, k: Any) -> Any:
     if like.ndim == 1:
         return lambda like, n, k: np.empty((n, k))
     return lambda like, n, k: np.empty((n, k, LANES))
 
 
-@overload(vector, jit_options=PART_OPTIONS, strict=False)
+@overload(vector, jit_options=MEMORY_OPTIONS, strict=False)
 def _vector(like: Any, n: Any) -> Any:
     if like.ndim == 1:
         return lambda like, n: np.empty(n)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.kernels._jit import kernel, optional, sweep
+from leastaction.kernels._jit import memory, optional, sweep
 from leastaction.kernels._lanes import ld6, table, vector
 from leastaction.kernels.articulated import eliminate, expand, reduce
 from leastaction.kernels.coordinates import forces_in, positions_out, rates_out
@@ -60,7 +60,7 @@ def loop_size(loops):
     return m
 
 
-@kernel
+@memory
 def make_work(system, like):
     """Scratch memory for a system; ``like`` is a vector of coordinates."""
     n, nu, nq = system.tree.rows.shape[0], system.tree.rates.shape[0], system.coordinates.q.size

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.kernels._jit import kernel, sweep
+from leastaction.kernels._jit import kernel, memory, sweep
 from leastaction.kernels._lanes import ld, ld1, ld3, ld6, ld9, number, st, st1, st3, st6, st9
 from leastaction.kernels.layout import BALL, HELICAL, IU, IX, KIND, MASS, PARENT, PITCH, PRISMATIC, Floats, Ints
 from leastaction.kernels.tree import joint_frame, row_inertia, turn, turn_by_quaternion
@@ -104,7 +104,7 @@ def size(s):
     return 6 * (s + 1) + 2 * (s - 1)
 
 
-@sweep
+@memory
 def make_step_work(tree, w, loaded):
     """Scratch memory for steps with len(w) nodes; ``loaded`` says whether forces act on bodies."""
     n, nu, s = tree.rows.shape[0], tree.rates.shape[0], len(w) - 1

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.kernels._jit import kernel, sweep
+from leastaction.kernels._jit import kernel, memory
 from leastaction.kernels._lanes import LANES, ld, ld1, ld3, ld6, number, st, st1, st6
 from leastaction.kernels._packs import times
 from leastaction.kernels.galerkin import make_step_work
@@ -55,7 +55,7 @@ class LaneWork(NamedTuple):
     pending: Ints
 
 
-@sweep
+@memory
 def make_lane_work(tree, w):
     """Scratch memory for steps of second order; w are the two weights."""
     n, nu, k = tree.rows.shape[0], tree.rates.shape[0], len(w)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.kernels._calls import call_law
-from leastaction.kernels._jit import entry, kernel, sweep
+from leastaction.kernels._jit import entry, kernel, memory, sweep
 from leastaction.kernels._lanes import LANES, ld, ld1, ld3, ld6, number, st, st1, st3, st6
 from leastaction.kernels.articulated import clear, eliminate, expand
 from leastaction.kernels.coordinates import forces_in, positions_out, rates_out
@@ -71,7 +71,7 @@ LIMIT, ROUNDING, BEFORE, SIZE_BEFORE, ALPHA, SQUARES, LARGEST = 0, 1, 2, 3, 4, 5
 ALIVE, RUNNING, FRESH = 0, 1, 2
 
 
-@kernel
+@memory
 def make_search(nx, nu):
     """Memory of the iterations, and no forces."""
     return Search(
