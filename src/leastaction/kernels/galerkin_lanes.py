@@ -3,10 +3,11 @@
     D      (buffers, 144, 4)   matrix handed from row to row     l  (buffers, 12, 4)  its right-hand side
     B,H,X  (nu + 1, 12, 4)     columns of a rate; the last row is zero and stands for "no child"
     y      (nu, 4)             direction                         z  (n + 1, 12, 4)    variation of the twists
+    A, own, part               of the row at work: column A, its two inertias (6, 12, 4), a part of H
 Other symbols are those of ``galerkin``. The sums are taken in the order of the scalar recursion, whose registers hold
 four neighbouring columns, so that a lane gives the same bits as one environment alone: a product of twelve is
-t_j = a_j b_j + a_(j+4) b_(j+4) + a_(j+8) b_(j+8), then the t_j in pairs. So columns are taken in two groups of six,
-j, j+4, j+8, j+1, j+5, j+9 with j = 0 and j = 2.
+t_j = a_j b_j + a_(j+4) b_(j+4) + a_(j+8) b_(j+8), then the t_j in pairs. So columns are taken in four groups of three,
+j, j+4, j+8, which also fit into the registers.
 """
 
 # mypy: ignore-errors
@@ -17,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.kernels._jit import kernel, memory
-from leastaction.kernels._lanes import LANES, ld, ld1, ld3, ld6, number, st, st1, st6
+from leastaction.kernels._lanes import LANES, ld, ld1, ld3, ld6, number, st, st1, st3, st6
 from leastaction.kernels._packs import times
 from leastaction.kernels.galerkin import make_step_work
 from leastaction.kernels.layout import IU, MASS, PARENT, Floats, Ints
-from leastaction.spatial._source.vector import ad_dual, axpy6, scale6
+from leastaction.spatial._source.vector import ad_dual, add6, axpy6, scale6
 
 
 class LaneWork(NamedTuple):
@@ -50,6 +51,9 @@ class LaneWork(NamedTuple):
     X: Floats
     y: Floats
     z: Floats
+    A: Floats
+    own: Floats
+    part: Floats
     slot: Ints
     first: Ints
     pending: Ints
@@ -69,6 +73,7 @@ def make_lane_work(tree, w):
         np.zeros((nu, k - 1, LANES)), np.zeros((nu, LANES)), plan.mass,
         np.zeros((used, 144, LANES)), np.zeros((used, 12, LANES)), np.zeros((nu + 1, 12, LANES)),
         np.zeros((nu + 1, 12, LANES)), np.zeros((nu + 1, 12, LANES)), np.zeros((nu, LANES)), np.zeros((n, 12, LANES)),
+        np.zeros((1, 12, LANES)), np.zeros((6, 12, LANES)), np.zeros((1, 12, LANES)),
         plan.slot, plan.first, np.full(used, nu),
     )  # fmt: skip
 
@@ -80,70 +85,80 @@ def rounded6(s, v):
 
 
 @kernel
-def inertia_rows(z, s, M, i, o, m):
-    """Rows of s times the inertia at column o of row i of M, as six tuples of six; z is zero."""
-    I, h = rounded6(s, ld6(M, i, o)), ld3(M, i, o + 6)
-    g0, g1, g2, n = times(s, h[0]), times(s, h[1]), times(s, h[2]), z + s * m
-    return (
-        (I[0], I[1], I[2], z, -g2, g1),
-        (I[1], I[3], I[4], g2, z, -g0),
-        (I[2], I[4], I[5], -g1, g0, z),
-        (z, g2, -g1, n, z, z),
-        (-g2, z, g0, z, n, z),
-        (g1, -g0, z, z, z, n),
-    )
+def write_inertia(own, o, s, M, i, k, m):
+    """s times the inertia at column k of row i of M, as the 6 x 6 block at column o of ``own``; the rest is zero."""
+    I, h, n = rounded6(s, ld6(M, i, k)), ld3(M, i, k + 6), number(M[0], s * m)
+    g0, g1, g2 = times(s, h[0]), times(s, h[1]), times(s, h[2])
+    st3(own, 0, o, (I[0], I[1], I[2]))
+    st(own, 0, o + 4, -g2)
+    st(own, 0, o + 5, g1)
+    st(own, 1, o, I[1])
+    st3(own, 1, o + 1, (I[3], I[4], g2))
+    st(own, 1, o + 5, -g0)
+    st3(own, 2, o, (I[2], I[4], I[5]))
+    st(own, 2, o + 3, -g1)
+    st(own, 2, o + 4, g0)
+    st3(own, 3, o + 1, (g2, -g1, n))
+    st(own, 4, o, -g2)
+    st(own, 4, o + 2, g0)
+    st(own, 4, o + 4, n)
+    st(own, 5, o, g1)
+    st(own, 5, o + 1, -g0)
+    st(own, 5, o + 5, n)
 
 
 @kernel
-def group(v, j):
-    """Columns j, j+4, j+8, j+1, j+5, j+9 of twelve numbers."""
+def put_sum(w, d, r, j, t):
+    """H of row r from the sums t of the four groups of columns, (t_0 + t_1) + (t_2 + t_3)."""
     if j == 0:
-        return (v[0], v[4], v[8], v[1], v[5], v[9])
-    return (v[2], v[6], v[10], v[3], v[7], v[11])
+        st(w.H, d, r, t)
+    elif j == 1:
+        st(w.H, d, r, ld(w.H, d, r) + t)
+    elif j == 2:
+        st(w.part, 0, r, t)
+    else:
+        st(w.H, d, r, ld(w.H, d, r) + (ld(w.part, 0, r) + t))
 
 
 @kernel
-def row_group(w, q, d, c, r, j, xp, own, a, b, x):
-    """Six columns of row r of D: take off the child's update, add the own inertia, store; both products.
+def column_group(w, q, d, c, j):
+    """Columns j, j+4, j+8 of D: take off the child's update, add the own inertia, store; both products.
 
-    The sum of the six products with b goes to H, the accumulated X is returned.
+    w.A holds the column A of the rate, w.B its column B, w.X the start of X, w.own the inertias of the two nodes.
     """
-    D, o = w.D, 12 * r + j
-    hp = ld(w.H, c, r)
-    r0 = ld(D, q, o) - hp * xp[0] + own[0]
-    r1 = ld(D, q, o + 4) - hp * xp[1] + own[1]
-    r2 = ld(D, q, o + 8) - hp * xp[2] + own[2]
-    r3 = ld(D, q, o + 1) - hp * xp[3] + own[3]
-    r4 = ld(D, q, o + 5) - hp * xp[4] + own[4]
-    r5 = ld(D, q, o + 9) - hp * xp[5] + own[5]
-    st(D, q, o, r0)
-    st(D, q, o + 4, r1)
-    st(D, q, o + 8, r2)
-    st(D, q, o + 1, r3)
-    st(D, q, o + 5, r4)
-    st(D, q, o + 9, r5)
-    t = (r0 * b[0] + r1 * b[1] + r2 * b[2]) + (r3 * b[3] + r4 * b[4] + r5 * b[5])
-    st(w.H, d, r, t if j == 0 else ld(w.H, d, r) + t)
-    return (x[0] + a * r0, x[1] + a * r1, x[2] + a * r2, x[3] + a * r3, x[4] + a * r4, x[5] + a * r5)
-
-
-@kernel
-def twelve_rows(w, q, d, c, j, z, M0, M1, a0, a1, b, x):
-    """``row_group`` of all rows; the inertias M0, M1 are the diagonal blocks."""
-    none = (z, z, z, z, z, z)
-    xp = group(ld6(w.X, c, 0) + ld6(w.X, c, 6), j)
-    x = row_group(w, q, d, c, 0, j, xp, group(M0[0] + none, j), a0[0], b, x)
-    x = row_group(w, q, d, c, 1, j, xp, group(M0[1] + none, j), a0[1], b, x)
-    x = row_group(w, q, d, c, 2, j, xp, group(M0[2] + none, j), a0[2], b, x)
-    x = row_group(w, q, d, c, 3, j, xp, group(M0[3] + none, j), a0[3], b, x)
-    x = row_group(w, q, d, c, 4, j, xp, group(M0[4] + none, j), a0[4], b, x)
-    x = row_group(w, q, d, c, 5, j, xp, group(M0[5] + none, j), a0[5], b, x)
-    x = row_group(w, q, d, c, 6, j, xp, group(none + M1[0], j), a1[0], b, x)
-    x = row_group(w, q, d, c, 7, j, xp, group(none + M1[1], j), a1[1], b, x)
-    x = row_group(w, q, d, c, 8, j, xp, group(none + M1[2], j), a1[2], b, x)
-    x = row_group(w, q, d, c, 9, j, xp, group(none + M1[3], j), a1[3], b, x)
-    x = row_group(w, q, d, c, 10, j, xp, group(none + M1[4], j), a1[4], b, x)
-    return row_group(w, q, d, c, 11, j, xp, group(none + M1[5], j), a1[5], b, x)
+    D = w.D
+    xp = (ld(w.X, c, j), ld(w.X, c, j + 4), ld(w.X, c, j + 8))
+    b = (ld(w.B, d, j), ld(w.B, d, j + 4), ld(w.B, d, j + 8))
+    x0, x1, x2 = ld(w.X, d, j), ld(w.X, d, j + 4), ld(w.X, d, j + 8)
+    for r in range(6):
+        # a row of node 0, whose inertia lies in columns 0..5
+        o, hp, a = 12 * r + j, ld(w.H, c, r), ld(w.A, 0, r)
+        r0 = ld(D, q, o) - hp * xp[0] + ld(w.own, r, j)
+        r1 = ld(D, q, o + 4) - hp * xp[1]
+        if j < 2:
+            r1 = r1 + ld(w.own, r, j + 4)
+        r2 = ld(D, q, o + 8) - hp * xp[2]
+        st(D, q, o, r0)
+        st(D, q, o + 4, r1)
+        st(D, q, o + 8, r2)
+        put_sum(w, d, r, j, r0 * b[0] + r1 * b[1] + r2 * b[2])
+        x0, x1, x2 = x0 + a * r0, x1 + a * r1, x2 + a * r2
+    for r in range(6):
+        # a row of node 1, whose inertia lies in columns 6..11
+        o, hp, a = 12 * r + 72 + j, ld(w.H, c, r + 6), ld(w.A, 0, r + 6)
+        r0 = ld(D, q, o) - hp * xp[0]
+        r1 = ld(D, q, o + 4) - hp * xp[1]
+        if j > 1:
+            r1 = r1 + ld(w.own, r, j + 4)
+        r2 = ld(D, q, o + 8) - hp * xp[2] + ld(w.own, r, j + 8)
+        st(D, q, o, r0)
+        st(D, q, o + 4, r1)
+        st(D, q, o + 8, r2)
+        put_sum(w, d, r + 6, j, r0 * b[0] + r1 * b[1] + r2 * b[2])
+        x0, x1, x2 = x0 + a * r0, x1 + a * r1, x2 + a * r2
+    st(w.X, d, j, x0)
+    st(w.X, d, j + 4, x1)
+    st(w.X, d, j + 8, x2)
 
 
 @kernel
@@ -172,23 +187,29 @@ def eliminate_lanes(nodes, w, i, d, m, rotor, damping):
     a0, a1 = axpy6(nodes.b[0, 0] / h, S0, Sd0), scale6(nodes.b[1, 0] / h, S1)
     b0, b1 = scale6(nodes.b[0, 1] / h, S0), axpy6(nodes.b[1, 1] / h, S1, Sd1)
     e0, e1 = rounded6(-w0, ad_dual(S0, ld6(w.mu, i, 0))), rounded6(-w1, ad_dual(S1, ld6(w.mu, i, 6)))
+    st6(w.A, 0, 0, a0)
+    st6(w.A, 0, 6, a1)
     st6(w.B, d, 0, b0)
     st6(w.B, d, 6, b1)
-    # D with the own inertia, H = D B, X = D^T A
-    M0, M1 = inertia_rows(z, w0, w.M, i, 0, m), inertia_rows(z, w1, w.M, i, 9, m)
-    b, c = b0 + b1, w.pending[q]
-    u = twelve_rows(w, q, d, c, 0, z, M0, M1, a0, a1, group(b, 0), (e0[0], e0[4], z, e0[1], e0[5], z))
-    v = twelve_rows(w, q, d, c, 2, z, M0, M1, a0, a1, group(b, 2), (e0[2], z, z, e0[3], z, z))
-    for k in range(6):
-        st(w.H, d, 6 + k, ld(w.H, d, 6 + k) + e1[k])
+    st6(w.X, d, 0, e0)
+    st6(w.X, d, 6, (z, z, z, z, z, z))
+    # D with the own inertia, H = D B, X = D^T A - EA
+    write_inertia(w.own, 0, w0, w.M, i, 0, m)
+    write_inertia(w.own, 6, w1, w.M, i, 9, m)
+    c = w.pending[q]
+    column_group(w, q, d, c, 0)
+    column_group(w, q, d, c, 1)
+    column_group(w, q, d, c, 2)
+    column_group(w, q, d, c, 3)
+    st6(w.H, d, 6, add6(ld6(w.H, d, 6), e1))
     # the pivot
-    a = a0 + a1
+    a, H = ld12(w.A, 0), ld12(w.H, d)
     own = ld1(damping, d) * nodes.b[0, 1] / h
     own += rotor * (nodes.w[0] * nodes.b[0, 0] * nodes.b[0, 1] + nodes.w[1] * nodes.b[1, 0] * nodes.b[1, 1]) / h
-    f = 1.0 / (dot12(a, ld12(w.H, d)) + own)
+    f = 1.0 / (dot12(a, H) + own)
     st1(w.y, d, -f * (ld(w.r, d, 0) + dot12(a, ld12(w.l, q))))
-    st6(w.X, d, 0, (f * u[0], f * u[3], f * v[0], f * v[3], f * u[1], f * u[4]))
-    st6(w.X, d, 6, (f * v[1], f * v[4], f * u[2], f * u[5], f * v[2], f * v[5]))
+    st6(w.X, d, 0, scale6(f, ld6(w.X, d, 0)))
+    st6(w.X, d, 6, scale6(f, ld6(w.X, d, 6)))
 
 
 @kernel
