@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         momentum,
         poses,
     )
+    from leastaction.ensemble.run import simulate_many
     from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
     from leastaction.io import load, save
     from leastaction.io.convert import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
@@ -96,6 +97,7 @@ PUBLIC: dict[str, str | None] = {
     # motion through time
     "simulate": "leastaction.simulate",
     "resume": "leastaction.simulate",
+    "simulate_many": "leastaction.ensemble.run",
     "Trajectory": "leastaction.trajectory",
     "SemiImplicitEuler": "leastaction.methods.semi_implicit_euler",
     "RungeKutta": "leastaction.methods.runge_kutta",
@@ -164,6 +166,7 @@ __all__ = [
     "resume",
     "save",
     "simulate",
+    "simulate_many",
     "to_mujoco",
     "to_pinocchio",
 ]

@@ -3,11 +3,10 @@
     D      (buffers, 144, 4)   matrix handed from row to row     l  (buffers, 12, 4)  its right-hand side
     B,H,X  (nu + 1, 12, 4)     columns of a rate; the last row is zero and stands for "no child"
     y      (nu, 4)             direction                         z  (n + 1, 12, 4)    variation of the twists
-    A, own, part               of the row at work: column A, its two inertias (6, 12, 4), a part of H
-Other symbols are those of ``galerkin``. The sums are taken in the order of the scalar recursion, whose registers hold
-four neighbouring columns, so that a lane gives the same bits as one environment alone: a product of twelve is
-t_j = a_j b_j + a_(j+4) b_(j+4) + a_(j+8) b_(j+8), then the t_j in pairs. So columns are taken in four groups of three,
-j, j+4, j+8, which also fit into the registers.
+    A      (1, 12, 4)          column A of the row at work       own (6, 12, 4)       its inertias at the two nodes
+Other symbols are those of ``galerkin``. The columns of D are taken in four groups of three, j, j+4, j+8: what a group
+needs fits into the registers. A lane does the operations of ``eliminate_screw``, but rounds some of them in another
+place, so directions agree to rounding; residual and momenta come from the same source and agree to the last bit.
 """
 
 # mypy: ignore-errors
@@ -17,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from leastaction.kernels import _packs  # noqa: F401
 from leastaction.kernels._jit import kernel, memory
 from leastaction.kernels._lanes import LANES, ld, ld1, ld3, ld6, number, st, st1, st3, st6
-from leastaction.kernels._packs import times
 from leastaction.kernels.galerkin import make_step_work
 from leastaction.kernels.layout import IU, MASS, PARENT, Floats, Ints
 from leastaction.spatial._source.vector import ad_dual, add6, axpy6, scale6
@@ -53,7 +52,6 @@ class LaneWork(NamedTuple):
     z: Floats
     A: Floats
     own: Floats
-    part: Floats
     slot: Ints
     first: Ints
     pending: Ints
@@ -73,22 +71,16 @@ def make_lane_work(tree, w):
         np.zeros((nu, k - 1, LANES)), np.zeros((nu, LANES)), plan.mass,
         np.zeros((used, 144, LANES)), np.zeros((used, 12, LANES)), np.zeros((nu + 1, 12, LANES)),
         np.zeros((nu + 1, 12, LANES)), np.zeros((nu + 1, 12, LANES)), np.zeros((nu, LANES)), np.zeros((n, 12, LANES)),
-        np.zeros((1, 12, LANES)), np.zeros((6, 12, LANES)), np.zeros((1, 12, LANES)),
+        np.zeros((1, 12, LANES)), np.zeros((6, 12, LANES)),
         plan.slot, plan.first, np.full(used, nu),
     )  # fmt: skip
 
 
 @kernel
-def rounded6(s, v):
-    """``s v`` for six packs, every product rounded by itself."""
-    return (times(s, v[0]), times(s, v[1]), times(s, v[2]), times(s, v[3]), times(s, v[4]), times(s, v[5]))
-
-
-@kernel
 def write_inertia(own, o, s, M, i, k, m):
     """s times the inertia at column k of row i of M, as the 6 x 6 block at column o of ``own``; the rest is zero."""
-    I, h, n = rounded6(s, ld6(M, i, k)), ld3(M, i, k + 6), number(M[0], s * m)
-    g0, g1, g2 = times(s, h[0]), times(s, h[1]), times(s, h[2])
+    I, h, n = scale6(s, ld6(M, i, k)), ld3(M, i, k + 6), number(M[0], s * m)
+    g0, g1, g2 = s * h[0], s * h[1], s * h[2]
     st3(own, 0, o, (I[0], I[1], I[2]))
     st(own, 0, o + 4, -g2)
     st(own, 0, o + 5, g1)
@@ -105,19 +97,6 @@ def write_inertia(own, o, s, M, i, k, m):
     st(own, 5, o, g1)
     st(own, 5, o + 1, -g0)
     st(own, 5, o + 5, n)
-
-
-@kernel
-def put_sum(w, d, r, j, t):
-    """H of row r from the sums t of the four groups of columns, (t_0 + t_1) + (t_2 + t_3)."""
-    if j == 0:
-        st(w.H, d, r, t)
-    elif j == 1:
-        st(w.H, d, r, ld(w.H, d, r) + t)
-    elif j == 2:
-        st(w.part, 0, r, t)
-    else:
-        st(w.H, d, r, ld(w.H, d, r) + (ld(w.part, 0, r) + t))
 
 
 @kernel
@@ -141,7 +120,8 @@ def column_group(w, q, d, c, j):
         st(D, q, o, r0)
         st(D, q, o + 4, r1)
         st(D, q, o + 8, r2)
-        put_sum(w, d, r, j, r0 * b[0] + r1 * b[1] + r2 * b[2])
+        h = r0 * b[0] + r1 * b[1] + r2 * b[2]
+        st(w.H, d, r, h if j == 0 else ld(w.H, d, r) + h)
         x0, x1, x2 = x0 + a * r0, x1 + a * r1, x2 + a * r2
     for r in range(6):
         # a row of node 1, whose inertia lies in columns 6..11
@@ -154,7 +134,8 @@ def column_group(w, q, d, c, j):
         st(D, q, o, r0)
         st(D, q, o + 4, r1)
         st(D, q, o + 8, r2)
-        put_sum(w, d, r + 6, j, r0 * b[0] + r1 * b[1] + r2 * b[2])
+        h = r0 * b[0] + r1 * b[1] + r2 * b[2]
+        st(w.H, d, r + 6, h if j == 0 else ld(w.H, d, r + 6) + h)
         x0, x1, x2 = x0 + a * r0, x1 + a * r1, x2 + a * r2
     st(w.X, d, j, x0)
     st(w.X, d, j + 4, x1)
@@ -163,7 +144,7 @@ def column_group(w, q, d, c, j):
 
 @kernel
 def dot12(a, b):
-    """Product of twelve, in the order of ``hsum``."""
+    """Scalar product of twelve numbers."""
     t0 = a[0] * b[0] + a[4] * b[4] + a[8] * b[8]
     t1 = a[1] * b[1] + a[5] * b[5] + a[9] * b[9]
     t2 = a[2] * b[2] + a[6] * b[6] + a[10] * b[10]
@@ -186,7 +167,7 @@ def eliminate_lanes(nodes, w, i, d, m, rotor, damping):
     # columns: A of row 0, B of the unknown at node 1
     a0, a1 = axpy6(nodes.b[0, 0] / h, S0, Sd0), scale6(nodes.b[1, 0] / h, S1)
     b0, b1 = scale6(nodes.b[0, 1] / h, S0), axpy6(nodes.b[1, 1] / h, S1, Sd1)
-    e0, e1 = rounded6(-w0, ad_dual(S0, ld6(w.mu, i, 0))), rounded6(-w1, ad_dual(S1, ld6(w.mu, i, 6)))
+    e0, e1 = scale6(-w0, ad_dual(S0, ld6(w.mu, i, 0))), scale6(-w1, ad_dual(S1, ld6(w.mu, i, 6)))
     st6(w.A, 0, 0, a0)
     st6(w.A, 0, 6, a1)
     st6(w.B, d, 0, b0)
