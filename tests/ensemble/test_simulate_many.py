@@ -63,9 +63,11 @@ def test_lanes_give_what_single_environments_give(passive, guess):
     runs = [alone(model, state, method) for state in states]
     for e, run in enumerate(runs):
         assert np.array_equal(out.t, run.t)
-        assert np.abs(out.q[e] - run.q).max() < 1e-12
+        # measured 3e-15 and 2e-13, from directions that are rounded in another place
+        assert np.abs(out.q[e] - run.q).max() < 1e-13
         assert np.abs(out.v[e] - run.v).max() < 1e-11
-    for name in ("iterations", "evaluations"):
+    for name in ("iterations", "evaluations", "backtracks"):
+        # measured 0; rounding may cost a lane an iteration
         assert abs(out.counters[name] - sum(run.report.counters[name] for run in runs)) <= 3
 
 
@@ -79,8 +81,9 @@ def test_controls_of_each_environment_and_of_all(shape):
     free = many(model, states, method)
     for e, state in enumerate(states):
         run = alone(model, state, method, controls[e] if shape == "each" else controls)
-        assert np.abs(out.q[e] - run.q).max() < 1e-12
-        assert np.abs(out.q[e] - free.q[e]).max() > 1e-4
+        # measured 2e-16; the controls move it by 5e-3 at least
+        assert np.abs(out.q[e] - run.q).max() < 1e-14
+        assert np.abs(out.q[e] - free.q[e]).max() > 1e-3
 
 
 def test_a_failure_stays_with_its_environment():
@@ -99,11 +102,13 @@ def test_a_failure_stays_with_its_environment():
     # the rest of its rows is its last good state; nothing is lost and nothing is not finite
     assert np.isfinite(out.q).all()
     assert np.isfinite(out.v).all()
-    assert np.abs(out.q[2, -1] - run.q[-1]).max() < 1e-12 * np.abs(run.q[-1]).max()
+    # measured 0
+    assert np.abs(out.q[2, -1] - run.q[-1]).max() < 1e-14
     # the others do not notice
     good = [e for e in range(7) if e != 2]
     rest = many(model, [states[e] for e in good], method, save_every=4)
-    assert np.abs(out.q[good] - rest.q).max() < 1e-13
+    # measured 0
+    assert np.array_equal(out.q[good], rest.q)
     with pytest.raises(la.ConvergenceError, match="1 of 7 environments failed; environment 2: Newton") as caught:
         many(model, states, method, on_failure="raise")
     assert caught.value.run.failed.sum() == 1
@@ -119,10 +124,27 @@ def test_a_failure_in_the_middle_goes_on_alone_from_there():
     run = alone(model, states[1], method, controls[1])
     assert run.steps == 20
     assert [(f.environment, f.step) for f in out.failures] == [(1, 20)]
-    assert np.abs(out.q[1, :21] - run.q).max() < 1e-12
+    # measured 8e-17
+    assert np.abs(out.q[1, :21] - run.q).max() < 1e-14
     assert np.array_equal(out.q[1, 21:], np.repeat(out.q[1, 20:21], STEPS - 20, axis=0))
     for e in (0, 2, 3):
-        assert np.abs(out.q[e] - alone(model, states[e], method).q).max() < 1e-12
+        # measured 0
+        assert np.abs(out.q[e] - alone(model, states[e], method).q).max() < 1e-14
+
+
+def test_lanes_cut_their_steps_one_by_one():
+    model, method = la.models.chain(8).build(), la.Galerkin(2)
+    rng = np.random.default_rng(3)
+    states = [model.state(rng.uniform(-2, 2, 8), 8.0 * rng.normal(size=8)) for _ in range(8)]
+    # steps so large that half of the environments fail, sooner or later, and the others need the line search
+    out = la.simulate_many(model, states, dt=0.03, duration=0.3, method=method)
+    runs = [la.simulate(model, x, dt=0.03, duration=0.3, method=method, on_failure="keep") for x in states]
+    assert sum(runs[e].report.counters["backtracks"] for e in range(8) if not out.failed[e]) > 0
+    assert [(f.environment, f.step) for f in out.failures] == [(0, 0), (1, 1), (3, 0), (7, 4)]
+    for e, run in enumerate(runs):
+        assert out.failed[e] == (run.report.failure is not None)
+        # measured 3e-14
+        assert np.abs(out.q[e, : run.steps + 1] - run.q).max() < 1e-12
 
 
 def test_threads_change_nothing():
@@ -141,8 +163,9 @@ def test_rows_are_those_of_simulate():
     run = alone(model, states[1], method, every=7)
     assert np.array_equal(out.t, run.t)
     assert out.q.shape == (2, len(run.t), model.nq)
-    assert np.abs(out.q[1] - run.q).max() < 1e-12
-    assert np.abs(out.v[1] - run.v).max() < 1e-11
+    # measured 6e-17 and 1e-15
+    assert np.abs(out.q[1] - run.q).max() < 1e-14
+    assert np.abs(out.v[1] - run.v).max() < 1e-13
     last = out.state(1)
     assert last.t == run.t[-1]
     assert np.array_equal(last.q, out.q[1, -1])

@@ -17,7 +17,7 @@ from leastaction.kernels.callbacks import is_compiled
 from leastaction.methods.base import Clock, Control, Memory, Method, saved_rows
 from leastaction.methods.registry import check_supported, method_by_name
 from leastaction.methods.runge_kutta import RungeKutta
-from leastaction.model.checks import FloatArray, check_array, check_number
+from leastaction.model.checks import FloatArray, check_array, check_number, frozen
 from leastaction.model.model import Model, State
 from leastaction.simulate import count_steps, simulate
 
@@ -271,7 +271,7 @@ def _check_states(model: Model, states: Any) -> list[State]:
     if len(q) != len(v) or len(q) == 0 or q.shape[1] != model.nq or v.shape[1] != model.nv:
         wanted = f"expected (E, {model.nq}) and (E, {model.nv}) with E from 1 on"
         raise ModelError(f"simulate_many: the states have shapes {q.shape} and {v.shape}, {wanted}.")
-    return [model.state(*pair) for pair in zip(q, v, strict=True)]
+    return [State(0.0, frozen(one), frozen(rate)) for one, rate in zip(model.check_rows(q), v, strict=True)]
 
 
 def _check_controls(control: Any, number: int, steps: int, nv: int) -> FloatArray:
