@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         momentum,
         poses,
     )
+    from leastaction.ensemble.run import simulate_many
     from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
     from leastaction.io import load, save
     from leastaction.io.convert import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
@@ -102,6 +103,7 @@ PUBLIC: dict[str, str | None] = {
     # motion through time
     "simulate": "leastaction.simulate",
     "resume": "leastaction.simulate",
+    "simulate_many": "leastaction.ensemble.run",
     "Trajectory": "leastaction.trajectory",
     "ClassicSteps": "leastaction.steps",
     "ReversibleSteps": "leastaction.steps",
@@ -180,6 +182,7 @@ __all__ = [
     "resume",
     "save",
     "simulate",
+    "simulate_many",
     "to_mujoco",
     "to_pinocchio",
 ]

@@ -156,7 +156,8 @@ def bench_kernels() -> list[Row]:
 
 
 def bench_lanes() -> list[Row]:
-    """Four lanes against four single environments."""
+    """Four lanes against four single environments: the bare sweeps, and whole rollouts of many environments."""
+    from leastaction.bench_lanes import bench_ensembles
     from leastaction.kernels import rows as kernels
 
     out, repeats = [], 500
@@ -171,7 +172,7 @@ def bench_lanes() -> list[Row]:
             one = best(lambda: function(tree, x, u, a, tau, repeats)) / repeats * 1e6  # noqa: B023
             four = best(lambda: function(tree, *wide, repeats)) / repeats * 1e6 / 4  # noqa: B023
             out.append(Row("lanes", f"{name} n={n}, four lanes against one", "us", four, one, four / one, None))
-    return out
+    return [*out, *bench_ensembles()]
 
 
 def bench_growth() -> list[Row]:

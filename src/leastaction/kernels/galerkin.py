@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.kernels._jit import kernel, memory, sweep
-from leastaction.kernels._lanes import ld, ld1, ld3, ld6, ld9, number, st, st3, st6, st9
+from leastaction.kernels._lanes import ld, ld1, ld3, ld6, ld9, number, st, st1, st3, st6, st9
 from leastaction.kernels.layout import BALL, HELICAL, IU, IX, KIND, MASS, PARENT, PITCH, PRISMATIC, Floats, Ints
 from leastaction.kernels.tree import joint_frame, row_inertia, turn, turn_by_quaternion
 from leastaction.spatial._source.mrp import mrp_dq, mrp_jacobian_rate
@@ -375,7 +375,7 @@ def next_momentum(tree, nodes, p, w):
                 total = total + ld(w.pull, k, a) + ld(w.tau, k, a)
                 if loaded:
                     total = total + dot6(axis, ld6(w.G, i, o))
-            w.pn[k] = total
+            st1(w.pn, k, total)
 
 
 @kernel

@@ -116,7 +116,7 @@ def figure4b(context: Context) -> Result:
             context.progress(f"{name}, guess '{guess}'")
             counts[name, guess] = _iterations(name, guess, frames)
             found = counts[name, guess]
-            row = {"solver": name, "guess": guess, "frames": len(found)}
+            row: dict[str, Any] = {"solver": name, "guess": guess, "frames": len(found)}
             rows.append({**row, "mean": float(found.mean()), "deviation": float(found.std())})
     claims = []
     for name, mean, deviation in (("Newton", 4.0, 0.0), ("RIQN", 5.69, 1.16)):

@@ -1,0 +1,1 @@
+"""Many environments of one model: ``simulate_many``."""

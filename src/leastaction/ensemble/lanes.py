@@ -1,0 +1,73 @@
+"""Which methods and models run four environments at once, and the one compiled call that does it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.kernels.layout import BALL, KIND
+from leastaction.methods.base import Memory, Method, saved_rows
+from leastaction.methods.galerkin import Galerkin, across, balance, lobatto
+from leastaction.model.checks import FloatArray
+from leastaction.model.model import Model
+from leastaction.solve.solvers import Newton
+
+# numbers of the guesses that the kernel knows, as in ``kernels/galerkin_step.py``
+_GUESSES = {"hold": 0, "euler": 1, "quadratic": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """What the compiled call did: saved rows (E, rows, ...), steps done (E,), and totals of the method's counters."""
+
+    q: FloatArray
+    v: FloatArray
+    done: NDArray[np.int64]
+    counters: dict[str, int]
+
+
+def has_lanes(method: Method, model: Model) -> bool:
+    """Whether a method has a kernel in lanes for a model.
+
+    ``Galerkin(2)`` with Newton's method and one of three guesses; only screws, no loops or constraints, no forces on
+    bodies.
+    """
+    if not isinstance(method, Galerkin) or method.order != 2:
+        return False
+    system = model.system
+    screws = not (system.tree.rows[1:, KIND] == BALL).any()
+    usual = isinstance(method.solver, Newton) and method.guess in _GUESSES
+    return usual and screws and system.forces is None and system.loops is None
+
+
+def roll_lanes(
+    method: Method, model: Model, starts: list[Memory], dt: float, steps: int, every: int, controls: FloatArray
+) -> Lanes:
+    """All environments from their first states, whose memories move on in place.
+
+    An environment that fails is left at its last good step.
+    """
+    from leastaction.kernels import galerkin_lanes_step
+
+    if not isinstance(method, Galerkin):
+        raise TypeError(f"{method.label} has no kernel in lanes")
+    number, rows, passive = len(starts), saved_rows(0, steps, every), model.system.passive
+    x, p = np.array([start["x"] for start in starts]), np.array([start["p"] for start in starts])
+    last, before = np.zeros((number, model.nv)), np.zeros((number, model.nv))
+    q, v = np.zeros((number, rows, model.nq)), np.zeros((number, rows, model.nv))
+    done, status, count = np.zeros(number, np.int64), np.zeros(number, np.int64), np.zeros((number, 4), np.int64)
+    c, w, b, _ = lobatto(1)
+    galerkin_lanes_step.rollout(
+        model.system, tuple(w.tolist()), b, c, across(model.system.tree.gravity), balance(1), dt, x, p, last, before,
+        steps, every, controls, bool(len(passive.screw)), _GUESSES[method.guess], method.solver.tolerance,
+        method.solver.iterations, q, v, done, status, count,
+    )  # fmt: skip
+    # the memories, as if each had run alone
+    for e, memory in enumerate(starts):
+        memory["x"][:], memory["p"][:] = x[e], p[e]
+        memory["past"][:, 1], memory["past"][:, 3], memory["known"][0] = last[e], before[e], min(int(done[e]), 2)
+        memory["lengths"][:] = dt
+    totals = count.sum(axis=0).tolist()
+    return Lanes(q, v, done, dict(zip(("iterations", "evaluations", "backtracks"), totals, strict=False)))
