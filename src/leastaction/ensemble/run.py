@@ -223,7 +223,8 @@ def _ask(job: _Job, part: range) -> None:
     """One environment after the other through ``simulate``, which looks after functions of the user."""
     for e in part:
         run = simulate(
-            job.model, job.states[e], dt=job.clock.length(0), duration=job.steps * job.clock.length(0), method=job.method,
+            job.model, job.states[e], dt=job.clock.length(0), duration=job.steps * job.clock.length(0),
+            method=job.method,
             control=job.control, save_every=job.every, on_failure="keep",
         )  # fmt: skip
         rows = run.steps // job.every + 1
