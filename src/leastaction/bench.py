@@ -277,7 +277,9 @@ def _derivative_time(model: Model, state: Any, order: int, dt: float) -> tuple[f
     from leastaction.methods.galerkin import Galerkin, across, balance, lobatto
     from leastaction.solve.solvers import Newton
 
-    method, n, steps = Galerkin(order, solver=Newton(1e-10)), model.nv, 20
+    # short calls, so that other work on the machine seldom falls into the fastest
+    method, n = Galerkin(order, solver=Newton(1e-10)), model.nv
+    steps = max(1, min(20, 640 // n))
     idle, start = Control(np.zeros((0, n))), method.start(model, state)
     memory = {name: array.copy() for name, array in start.items()}
     x, p, xi = [], [], []
