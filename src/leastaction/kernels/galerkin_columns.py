@@ -126,11 +126,11 @@ def factorise(tree, nodes, w, var, K, Dm):
     wide = X.shape[1]
     zero = pack_of(0.0, 0.0, 0.0, 0.0)
     for i in range(tree.rows.shape[0] - 1, 0, -1):
-        par, q, m = tree.rows[i, PARENT], w.slot[i], tree.const[i, MASS]
+        par, q, m = tree.rows[i, PARENT], w.slot[i, 0], tree.const[i, MASS]
         d, n = coordinates_of(tree, i)
         base, k = d * s, n * s
         # the buffer: that of a child, or a new one
-        if w.first[i] & 1:
+        if w.slot[i, 1] & 1:
             for e in range(0, N * N, 4):
                 stp(D, q, e, zero)
         if m > 0.0:
@@ -149,7 +149,7 @@ def factorise(tree, nodes, w, var, K, Dm):
                 X[base + a, N + c] = 1.0 if a == c else 0.0
         solve_small(w.lam, k, base, X, w.inv, w.y, wide)
         if par > 0:
-            hand_matrix(N, D, q, w.slot[par], (w.first[i] & 2) != 0, H, X, base, k)
+            hand_matrix(N, D, q, w.slot[par, 0], (w.slot[i, 1] & 2) != 0, H, X, base, k)
 
 
 # --- sixteen columns: Y, Pn, Xn are blocks (rows, 16) --------------------------------------------------------------
@@ -158,10 +158,10 @@ def reduce_columns(tree, s, w, var, Y, l, t):
     """Inward: Y becomes y0 = -Lam^-1 (r + A^T l), eq. (7)."""
     N, H, X = size(s, ()), var.eb, var.ea
     for i in range(tree.rows.shape[0] - 1, 0, -1):
-        par, at = tree.rows[i, PARENT], w.slot[i] * N
+        par, at = tree.rows[i, PARENT], w.slot[i, 0] * N
         d, n = coordinates_of(tree, i)
         base, k = d * s, n * s
-        if w.first[i] & 1:
+        if w.slot[i, 1] & 1:
             clear16(l, at, N)
         for c in range(k):
             st16(t, c, dot16(N, var.a, base + c, l, at, ld16(Y, base + c)))
@@ -172,8 +172,8 @@ def reduce_columns(tree, s, w, var, Y, l, t):
             st16(Y, base + c, v)
         # hand over
         if par > 0:
-            to = w.slot[par] * N
-            fresh = (w.first[i] & 2) != 0
+            to = w.slot[par, 0] * N
+            fresh = (w.slot[i, 1] & 2) != 0
             for r in range(N):
                 v = ld16(l, at + r)
                 for c in range(base, base + k):
@@ -210,10 +210,10 @@ def collect_columns(tree, s, w, var, Y, q, Pn):
     """Inward: the next momenta get what lies at and behind each row."""
     W = 8 * (s + 1)
     for i in range(tree.rows.shape[0] - 1, 0, -1):
-        par, at = tree.rows[i, PARENT], w.slot[i] * W
+        par, at = tree.rows[i, PARENT], w.slot[i, 0] * W
         d, n = coordinates_of(tree, i)
         base, k = d * s, n * s
-        if w.first[i] & 1:
+        if w.slot[i, 1] & 1:
             clear16(q, at, W)
         for r in range(W):
             v = ld16(q, at + r)
@@ -225,8 +225,8 @@ def collect_columns(tree, s, w, var, Y, q, Pn):
             for c in range(k):
                 v = fma16(var.local[j, c], Y, base + c, v)
             st16(Pn, j, v)
-        if par > 0 and (w.first[i] & 2) == 0:
-            to = w.slot[par] * W
+        if par > 0 and (w.slot[i, 1] & 2) == 0:
+            to = w.slot[par, 0] * W
             for r in range(W):
                 st16(q, to + r, add16(ld16(q, to + r), ld16(q, at + r)))
 

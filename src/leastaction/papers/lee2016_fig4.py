@@ -116,8 +116,8 @@ def figure4b(context: Context) -> Result:
             context.progress(f"{name}, guess '{guess}'")
             counts[name, guess] = _iterations(name, guess, frames)
             found = counts[name, guess]
-            row: dict[str, Any] = {"solver": name, "guess": guess, "frames": len(found)}
-            rows.append({**row, "mean": float(found.mean()), "deviation": float(found.std())})
+            sizes = {"mean": float(found.mean()), "deviation": float(found.std())}
+            rows.append({"solver": name, "guess": guess, "frames": len(found), **sizes})
     claims = []
     for name, mean, deviation in (("Newton", 4.0, 0.0), ("RIQN", 5.69, 1.16)):
         # the guess whose mean is nearest to the paper's
