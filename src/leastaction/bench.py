@@ -238,6 +238,7 @@ def bench_galerkin() -> list[Row]:
 
     from leastaction.methods.base import Clock, Control
     from leastaction.methods.galerkin import Galerkin
+    from leastaction.solve.solvers import Newton
 
     out, dt, steps, empty = [], 0.001, 200, pin.Model()
     no_data, none = empty.createData(), np.zeros(0)
@@ -248,7 +249,7 @@ def bench_galerkin() -> list[Row]:
         state, idle = model.state(x, u), Control(np.zeros((0, n)))
         times = []
         for order in (2, 4):
-            method = Galerkin(order, tolerance=1e-10)
+            method = Galerkin(order, solver=Newton(1e-10))
             start = method.start(model, state)
 
             def ours() -> None:

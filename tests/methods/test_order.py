@@ -19,7 +19,7 @@ STEPS = {1: (400, 800, 1600, 3200), 2: (100, 200, 400, 800), 4: (80, 160, 320, 6
 
 FIXED_STEP = {name: method for name, (method, _) in METHODS.items() if not isinstance(method, la.Adaptive)}
 # the variational ones with a tolerance well below their error, and where that error is regular
-FIXED_STEP |= {f"galerkin:{order}": la.Galerkin(order, tolerance=1e-13) for order in (2, 4)}
+FIXED_STEP |= {f"galerkin:{order}": la.Galerkin(order, solver=la.Newton(1e-13)) for order in (2, 4)}
 STEPS_OF = {"galerkin:2": (200, 400, 800, 1600), "galerkin:4": (40, 80, 160, 320)}
 # the violent one needs smaller steps
 STEPS_IN = {("galerkin:4", "spherical_chain"): (100, 200, 400, 800)}

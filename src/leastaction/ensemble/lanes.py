@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from leastaction.kernels.layout import BALL, KIND
 from leastaction.methods.base import Memory, Method, saved_rows
-from leastaction.methods.galerkin import Galerkin, across, lobatto
+from leastaction.methods.galerkin import Galerkin, across, balance, lobatto
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
+from leastaction.solve.solvers import Newton
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +28,16 @@ class Lanes:
 def has_lanes(method: Method, model: Model) -> bool:
     """Whether a method has a kernel in lanes for a model.
 
-    ``Galerkin(2)``, all options besides guess, tolerance and iterations as by default; only screws, no closed loops, no
+    ``Galerkin(2)`` with Newton's method and any guess but "dynamics"; only screws, no closed loops or constraints, no
     forces on bodies.
     """
-    if not isinstance(method, Galerkin) or method.order != 2:
+    if not isinstance(method, Galerkin) or method.order != 2 or not isinstance(method.solver, Newton):
         return False
-    usual = Galerkin(2, guess=method.guess, tolerance=method.tolerance, iterations=method.iterations)
-    system = model.system
+    # options that are not known here must be as by default
+    usual, system = Galerkin(2, solver=method.solver, guess=method.guess), model.system
+    plain = system.forces is None and system.loops is None and system.constraints is None
     screws = not (system.tree.rows[1:, KIND] == BALL).any()
-    return method.options() == usual.options() and screws and system.forces is None and system.loops is None
+    return bool(method.guess != "dynamics" and method.options() == usual.options() and plain and screws)
 
 
 def roll_lanes(
@@ -49,21 +51,27 @@ def roll_lanes(
 
     if not isinstance(method, Galerkin):
         raise TypeError(f"{method.label} has no kernel in lanes")
-    guesses = {"hold": galerkin_step.HOLD, "euler": galerkin_step.EULER, "quadratic": galerkin_step.CONTINUE}
+    guesses = {
+        "hold": galerkin_step.HOLD,
+        "euler": galerkin_step.EULER,
+        "quadratic": galerkin_step.QUADRATIC,
+        "cubic": galerkin_step.CUBIC,
+    }
     number, rows, passive = len(starts), saved_rows(0, steps, every), model.system.passive
     x, p = np.array([start["x"] for start in starts]), np.array([start["p"] for start in starts])
-    last, before = np.zeros((number, model.nv)), np.zeros((number, model.nv))
+    past, solver = np.zeros((number, 3, model.nv)), method.solver
     q, v = np.zeros((number, rows, model.nq)), np.zeros((number, rows, model.nv))
     done, status, count = np.zeros(number, np.int64), np.zeros(number, np.int64), np.zeros((number, 4), np.int64)
     c, w, b, _ = lobatto(1)
     galerkin_lanes_step.rollout(
-        model.system, tuple(w.tolist()), b, c, across(model.system.tree.gravity), dt, x, p, last, before, steps, every,
-        controls, bool(len(passive.screw)), guesses[method.guess], method.tolerance, method.iterations,
+        model.system, tuple(w.tolist()), (b, c, balance(1)), across(model.system.tree.gravity), dt, x, p, past, steps,
+        every, controls, bool(len(passive.screw)), guesses[method.guess], solver.tolerance, solver.iterations,
         q, v, done, status, count,
     )  # fmt: skip
     # the memories, as if each had run alone
     for e, memory in enumerate(starts):
         memory["x"][:], memory["p"][:] = x[e], p[e]
-        memory["last"][:, 1], memory["before"][:, 1], memory["known"][0] = last[e], before[e], min(int(done[e]), 2)
+        memory["past"][:, 1::2], memory["known"][0] = past[e].T, min(int(done[e]), 3)
+        memory["lengths"][: int(done[e])] = dt
     totals = count.sum(axis=0).tolist()
     return Lanes(q, v, done, dict(zip(("iterations", "evaluations", "backtracks"), totals, strict=False)))

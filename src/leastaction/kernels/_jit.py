@@ -136,19 +136,25 @@ def memory(function: Callable[..., Any]) -> Any:
     return register_jitable(**MEMORY_OPTIONS)(function)
 
 
-def optional(absent: Any) -> Callable[[Callable[..., Any]], Any]:
+def optional(absent: Any, options: dict[str, Any] = SWEEP_OPTIONS) -> Callable[[Callable[..., Any]], Any]:
     """A sweep over a table that may be None: then it does nothing and returns ``absent``.
 
     A mechanism without loops and body forces so has a smaller program, which compiles in half the time.
     """
 
-    def wrap(function: Callable[..., Any]) -> Any:
-        def nothing(*args: Any) -> Any:
-            return absent
+    def nothing(*args: Any) -> Any:
+        return absent
 
-        @overload(function, jit_options=SWEEP_OPTIONS, strict=False)
+    return either(nothing, options)
+
+
+def either(other: Callable[..., Any], options: dict[str, Any] = SWEEP_OPTIONS) -> Callable[[Callable[..., Any]], Any]:
+    """A sweep with two forms: ``other`` is compiled in its place where its first argument is None."""
+
+    def wrap(function: Callable[..., Any]) -> Any:
+        @overload(function, jit_options=options, strict=False)
         def choose(*args: Any) -> Any:
-            return nothing if isinstance(args[0], types.NoneType) else function
+            return other if isinstance(args[0], types.NoneType) else function
 
         return function
 

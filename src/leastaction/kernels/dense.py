@@ -76,3 +76,41 @@ def proximal_solve(A, b, L, r, x, rho, sweeps):
         for i in range(n):
             x[i] += r[i]
     return True
+
+
+@sweep
+def lu_factor(A, pivot):
+    """Factors of a square matrix in place, with partial pivoting; False if a pivot is zero or not a number."""
+    n = A.shape[0]
+    for c in range(n):
+        best, at = abs(A[c, c]), c
+        for r in range(c + 1, n):
+            if abs(A[r, c]) > best:
+                best, at = abs(A[r, c]), r
+        pivot[c] = at
+        if not best > 0.0:
+            return False
+        if at != c:
+            for e in range(n):
+                A[c, e], A[at, e] = A[at, e], A[c, e]
+        for r in range(c + 1, n):
+            t = A[r, c] / A[c, c]
+            A[r, c] = t
+            for e in range(c + 1, n):
+                A[r, e] -= t * A[c, e]
+    return True
+
+
+@sweep
+def lu_solve(A, pivot, b):
+    """Solve with the factors of ``lu_factor``, in place."""
+    n = A.shape[0]
+    for c in range(n):
+        b[c], b[pivot[c]] = b[pivot[c]], b[c]
+    for r in range(n):
+        for e in range(r):
+            b[r] -= A[r, e] * b[e]
+    for r in range(n - 1, -1, -1):
+        for e in range(r + 1, n):
+            b[r] -= A[r, e] * b[e]
+        b[r] /= A[r, r]

@@ -43,18 +43,18 @@ def push(F, i, point, f):
 
 
 @kernel
-def link_frame(forces, b, P):
-    """Rotation and position of the link frame of the b-th body of the table."""
-    i = forces.bodies[b]
+def link_frame(table, b, P):
+    """Rotation and position of the link frame of the b-th body of a table of forces or constraints."""
+    i = table.bodies[b]
     R = ld9(P, i, 0)
-    return matmul(R, row9(forces.frames, b, 0)), world_point(P, i, row3(forces.frames, b, 9))
+    return matmul(R, row9(table.frames, b, 0)), world_point(P, i, row3(table.frames, b, 9))
 
 
 @kernel
 def given_force(forces, k, t, out):
     """Numbers of a prescribed force: constant, or from the user's function of time."""
-    if forces.address[k] != 0:
-        call_force(forces.address[k], t, out, out)
+    if forces.address[k, 0] != 0:
+        call_force(forces.address[k, 0], t, out, out)
     else:
         for c in range(6):
             out[c] = forces.data[k, c]
@@ -97,9 +97,22 @@ def body_forces(forces, t, P, V, F, given, result):
 @sweep
 def user_force(forces, k, b, count, t, P, V, F, given, result):
     """A force of the user on ``count`` bodies: link poses in the world and body twists in, body wrenches out."""
+    give_bodies(forces, b, count, P, V, given)
+    call_force(forces.address[k, 0], t, given, result)
     for c in range(count):
+        i = forces.bodies[b + c]
         R, p = link_frame(forces, b + c, P)
-        v = ld6(V, forces.bodies[b + c], 0)
+        torque = matvec(R, (result[6 * c], result[6 * c + 1], result[6 * c + 2]))
+        f = matvec(R, (result[6 * c + 3], result[6 * c + 4], result[6 * c + 5]))
+        st6(F, i, 0, sub6(ld6(F, i, 0), join(add3(torque, cross(p, f)), f)))
+
+
+@sweep
+def give_bodies(table, b, count, P, V, given):
+    """What a function of the user gets: rotation, position and twist (18 numbers) of each body from the b-th on."""
+    for c in range(count):
+        R, p = link_frame(table, b + c, P)
+        v = ld6(V, table.bodies[b + c], 0)
         for e in range(9):
             given[18 * c + e] = R[e]
         x = sub3(p, ld3(P, 0, 9))
@@ -108,13 +121,6 @@ def user_force(forces, k, b, count, t, P, V, F, given, result):
             given[18 * c + 9 + e] = x[e]
             given[18 * c + 12 + e] = w[e]
             given[18 * c + 15 + e] = s[e]
-    call_force(forces.address[k], t, given, result)
-    for c in range(count):
-        i = forces.bodies[b + c]
-        R, p = link_frame(forces, b + c, P)
-        torque = matvec(R, (result[6 * c], result[6 * c + 1], result[6 * c + 2]))
-        f = matvec(R, (result[6 * c + 3], result[6 * c + 4], result[6 * c + 5]))
-        st6(F, i, 0, sub6(ld6(F, i, 0), join(add3(torque, cross(p, f)), f)))
 
 
 @optional(0.0)

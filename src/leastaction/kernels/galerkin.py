@@ -12,6 +12,7 @@ during the step. s is a compile-time constant: the length of the tuple of weight
     V, mu    (n+1, 6(s+1))  twists, momenta of subtrees
     tau      (nu, s+1)      joint impulses w_a h f along Q     pull  (nu, s+1) impulses of gravity along Q
     G        (n+1, 6(s+1))  impulses of body forces, subtrees (no rows where there are none)
+    KC       (n+1, 72 s)    their derivatives by pose (36 s) and twist, nodes 0..s-1 (no rows likewise)
     r        (nu, s)        residual: rows 0..s-1              p, pn (nu,)     momenta along Q at start and end
 
     r^0 = p + w_0 h Sd^0 . mu^0 + S^0 . G^0 + tau^0 + sum_b w_b h (S^b C^b) . mu^b                    (2)
@@ -55,13 +56,23 @@ from leastaction.spatial._source.vector import (
 
 
 class Nodes(NamedTuple):
-    """Nodes c (s+1,), weights (tuple of s+1), derivative matrix b (s+1, s+1), h, and two axes across gravity (2, 3)."""
+    """What a step is made of.
+
+    w        s+1 weights, a tuple: its length makes s a compile-time constant
+    wide     () or (0,): whether forces on bodies are part of the Newton direction, a compile-time constant too
+    b, c     (s+1, s+1) derivative matrix, (s+1,) nodes
+    h        length of the step
+    across   (2, 3) two axes across gravity
+    balance  (2, s, s) how the rows of the nodes combine, for positions and for velocities; see ``galerkin_links``
+    """
 
     w: tuple
+    wide: tuple
     b: Floats
     c: Floats
     h: float
     across: Floats
+    balance: Floats
 
 
 class StepWork(NamedTuple):
@@ -90,37 +101,39 @@ class StepWork(NamedTuple):
     H: Floats
     X: Floats
     lam: Floats
+    inv: Floats
     y: Floats
     z: Floats
+    KC: Floats
     slot: Ints
-    first: Ints
     pending: Ints
     balls: Ints
 
 
 @kernel
-def size(s):
-    """Length of the state that the Newton recursion hands from row to row."""
-    return 6 * (s + 1) + 2 * (s - 1)
+def size(s, wide):
+    """Length of the state that the Newton recursion hands from row to row, a multiple of four."""
+    return 12 * s + 8 if len(wide) > 0 else 6 * (s + 1) + 2 * (s - 1)
 
 
 @memory
-def make_step_work(tree, w, loaded):
-    """Scratch memory for steps with len(w) nodes; ``loaded`` says whether forces act on bodies."""
+def make_step_work(tree, w, wide, loaded):
+    """Scratch memory for steps with len(w) nodes; ``loaded`` says whether impulses act on bodies."""
     n, nu, s = tree.rows.shape[0], tree.rates.shape[0], len(w) - 1
-    N, k = size(s), s + 1
+    N, k = size(s, wide), s + 1
+    D1F = n if len(wide) > 0 else 0
     # buffers of the Newton matrix: a row hands its own to its parent, unless the parent already has one
-    slot, first, holds, used = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, -1), 0
+    slot, holds, used = np.zeros((n, 2), np.int64), np.full(n, -1), 0
     for i in range(n - 1, 0, -1):
         if holds[i] < 0:
             holds[i] = used
             used += 1
-            first[i] |= 1
-        slot[i] = holds[i]
+            slot[i, 1] |= 1
+        slot[i, 0] = holds[i]
         j = tree.rows[i, PARENT]
         if j > 0 and holds[j] < 0:
-            holds[j] = slot[i]
-            first[i] |= 2
+            holds[j] = slot[i, 0]
+            slot[i, 1] |= 2
     mass, balls = np.zeros(n), np.zeros(1, np.int64)
     for i in range(n - 1, 0, -1):
         if tree.rows[i, KIND] == BALL:
@@ -133,8 +146,9 @@ def make_step_work(tree, w, loaded):
         np.zeros((nu, k)), np.zeros((nu, k)), np.zeros((n if loaded else 0, 6 * k)), np.zeros((nu, s)), np.zeros(nu),
         mass,
         np.zeros((used, N * N)), np.zeros((used, N)), np.zeros((nu * s, N)), np.zeros((nu * s, N)),
-        np.zeros((nu * s, N)), np.zeros((nu * s, N)), np.zeros((3 * s, 3 * s)), np.zeros(nu * s),
-        np.zeros((n, N)), slot, first, np.full(used, -1), balls,
+        np.zeros((nu * s, N)), np.zeros((nu * s, N)), np.zeros((3 * s, 3 * s)), np.zeros((nu * s, 3 * s)),
+        np.zeros(nu * s), np.zeros((n, N)), np.zeros((D1F, 72 * s)), slot,
+        np.full(used, -1), balls,
     )  # fmt: skip
 
 

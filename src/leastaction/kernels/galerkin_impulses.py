@@ -9,6 +9,7 @@ from leastaction.kernels.coordinates import forces_in, get3, positions_out, put3
 from leastaction.kernels.explicit import copy
 from leastaction.kernels.forces import body_forces
 from leastaction.kernels.galerkin import vec3
+from leastaction.kernels.galerkin_forces import force_derivatives
 from leastaction.kernels.layout import BALL, IU, IX, KIND
 from leastaction.kernels.passive import ball_angle, ball_rest, passive_forces
 from leastaction.spatial._source.mrp import add9, scale9, spread
@@ -57,14 +58,14 @@ def node_state(tree, x, w, a, xa, ua):
 
 @sweep
 def joint_impulses(system, nodes, x, control, w, f, xa, ua):
-    """w.tau at all nodes: control, springs and dampers, along parent axes."""
-    tree = system.tree
+    """w.tau at all nodes: control (one row, or one for each node), springs and dampers, along parent axes."""
+    tree, points = system.tree, control.shape[0]
     for a in range(len(nodes.w)):
         wh = nodes.w[a] * nodes.h
         node_state(tree, x, w, a, xa, ua)
         positions_out(system.coordinates, xa, f.q)
         rates_out(system.coordinates, xa, ua, f.v)
-        copy(control, f.tau)
+        copy(control[min(a, points - 1)], f.tau)
         passive_forces(system.passive, f.q, f.v, f.tau)
         forces_in(system.coordinates, xa, f.tau, f.f)
         for i in range(1, tree.rows.shape[0]):
@@ -157,10 +158,35 @@ def add_block(K, d, a, M):
             K[d + i, 3 * a + j] += M[3 * i + j]
 
 
+@kernel
+def node_tables(w, f, a):
+    """Poses and twists of node a in f.P and f.V."""
+    for i in range(w.P.shape[0]):
+        for e in range(12):
+            f.P[i, e] = w.P[i, 12 * a + e]
+        for e in range(6):
+            f.V[i, e] = w.V[i, 6 * a + e]
+
+
 @optional(False)
 def has_forces(forces):
     """Whether forces act on bodies."""
     return forces.kind.shape[0] > 0
+
+
+@optional(None)
+def body_derivatives(forces, nodes, t, w, f, square):
+    """w.KC: derivatives of the impulses of the forces on bodies, nodes 0..s-1."""
+    s = len(nodes.w) - 1
+    for i in range(w.KC.shape[0]):
+        for e in range(w.KC.shape[1]):
+            w.KC[i, e] = 0.0
+    if w.KC.shape[0] == 0:
+        return
+    for a in range(s):
+        node_tables(w, f, a)
+        ta, wh = t + nodes.c[a] * nodes.h, nodes.w[a] * nodes.h
+        force_derivatives(forces, ta, wh, f.P, f.V, w.KC, 36 * a, 36 * (s + a), f.given, f.result, square)
 
 
 @optional(None)
@@ -170,11 +196,9 @@ def body_impulses(forces, tree, nodes, t, w, f):
     if w.G.shape[0] == 0:
         return
     for a in range(len(nodes.w)):
+        node_tables(w, f, a)
         for i in range(n):
-            for e in range(12):
-                f.P[i, e] = w.P[i, 12 * a + e]
             for e in range(6):
-                f.V[i, e] = w.V[i, 6 * a + e]
                 f.F[i, e] = 0.0
         body_forces(forces, t + nodes.c[a] * nodes.h, f.P, f.V, f.F, f.given, f.result)
         for i in range(n):

@@ -53,7 +53,6 @@ class LaneWork(NamedTuple):
     A: Floats
     own: Floats
     slot: Ints
-    first: Ints
     pending: Ints
 
 
@@ -61,7 +60,7 @@ class LaneWork(NamedTuple):
 def make_lane_work(tree, w):
     """Scratch memory for steps of second order; w are the two weights."""
     n, nu, k = tree.rows.shape[0], tree.rates.shape[0], len(w)
-    plan = make_step_work(tree, w, False)
+    plan = make_step_work(tree, w, (), False)
     used = plan.pending.size
     return LaneWork(
         np.zeros((nu, k, LANES)), np.zeros((nu, k, LANES)), np.zeros((n, 12 * k, LANES)),
@@ -72,7 +71,7 @@ def make_lane_work(tree, w):
         np.zeros((used, 144, LANES)), np.zeros((used, 12, LANES)), np.zeros((nu + 1, 12, LANES)),
         np.zeros((nu + 1, 12, LANES)), np.zeros((nu + 1, 12, LANES)), np.zeros((nu, LANES)), np.zeros((n, 12, LANES)),
         np.zeros((1, 12, LANES)), np.zeros((6, 12, LANES)),
-        plan.slot, plan.first, np.full(used, nu),
+        plan.slot, np.full(used, nu),
     )  # fmt: skip
 
 
@@ -161,7 +160,7 @@ def ld12(a, i):
 @kernel
 def eliminate_lanes(nodes, w, i, d, m, rotor, damping):
     """Columns, products and pivot of one screw, as ``eliminate_screw``."""
-    h, q, z = nodes.h, w.slot[i], number(w.pn, 0.0)
+    h, q, z = nodes.h, w.slot[i, 0], number(w.pn, 0.0)
     w0, w1 = nodes.w[0] * h, nodes.w[1] * h
     S0, S1, Sd0, Sd1 = ld6(w.S, d, 0), ld6(w.S, d, 6), ld6(w.Sd, d, 0), ld6(w.Sd, d, 6)
     # columns: A of row 0, B of the unknown at node 1
@@ -210,9 +209,9 @@ def direction_lanes(tree, nodes, w, damping):
     """w.y (nu, 4) = -J^-1 r; w must hold a residual. damping (nu, 4): impulse derivatives by the rates at node 0."""
     zero, nu = number(w.pn, 0.0), tree.rates.shape[0]
     for i in range(tree.rows.shape[0] - 1, 0, -1):
-        par, d, q = tree.rows[i, PARENT], tree.rows[i, IU], w.slot[i]
+        par, d, q = tree.rows[i, PARENT], tree.rows[i, IU], w.slot[i, 0]
         # the buffer: that of a child, or a new one
-        if w.first[i] & 1:
+        if w.slot[i, 1] & 1:
             for k in range(144):
                 st(w.D, q, k, zero)
             for k in range(12):
@@ -220,14 +219,14 @@ def direction_lanes(tree, nodes, w, damping):
             w.pending[q] = nu
         eliminate_lanes(nodes, w, i, d, tree.const[i, MASS], tree.armature[d], damping)
         w.pending[q] = nu
-        if par > 0 and w.first[i] & 2:
+        if par > 0 and w.slot[i, 1] & 2:
             # the update of D is left to the parent's pass
             y = ld1(w.y, d)
             for k in range(12):
                 st(w.l, q, k, ld(w.l, q, k) + y * ld(w.H, d, k))
             w.pending[q] = d
         elif par > 0:
-            hand_over_lanes(w, q, w.slot[par], d)
+            hand_over_lanes(w, q, w.slot[par, 0], d)
     # back-substitution from the roots
     for k in range(12):
         st(w.z, 0, k, zero)

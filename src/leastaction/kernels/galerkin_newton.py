@@ -10,8 +10,11 @@ its forces by m = D z + l. With y the variation of a row's own coordinates (k = 
 
 The columns of A, B, H, X of a row stand as rows of tables (nu s, N), N = 6 (s+1) + 2 (s-1), from row iu s on, and
 Lam^-1 X^T replaces X. Gravity's second variation needs only the two components across it (Fan's Algorithm 3). Screws
-with s = 1 have their own, fused form in ``galerkin_screw``. Impulses of body forces count as constant in the direction,
-though not in the residual.
+with s = 1 have their own, fused form in ``galerkin_screw``.
+
+Where forces act on bodies, the state is wide: z = (dv^0 .. dv^s; eta^0 .. eta^(s-1)) with eta^0 = 0, m the momenta and
+the impulses G^0 .. G^(s-1), N = 12 s + 8 with two unused entries; D has the derivatives of the forces (Fan's D1F, D2F,
+see ``galerkin_forces``) and gravity's second variation.
 """
 
 # mypy: ignore-errors
@@ -31,6 +34,7 @@ from leastaction.spatial._source.vector import (
     ang,
     cross,
     dot3,
+    join,
     lin,
     matmul,
     matvec,
@@ -109,6 +113,9 @@ def write_columns(tree, nodes, w, i, d, j, n, base):
             st6(w.B, q, o, add6(move, Sd) if a + 1 == e else move)
             st6(w.X, q, o, turned if a == e else none)
             st6(w.H, q, o, turned if a + 1 == e else none)
+    if len(nodes.wide) > 0:
+        wide_columns(tree, nodes, w, i, d, j, n, base)
+        return
     # gravity at inner nodes: two components across it
     g = (tree.gravity[0], tree.gravity[1], tree.gravity[2])
     for e in range(1, s):
@@ -125,6 +132,51 @@ def write_columns(tree, nodes, w, i, d, j, n, base):
                 w.B[q, at + k] = turn if a + 1 == e else 0.0
                 w.X[q, at + k] = sg if a == e else 0.0
                 w.H[q, at + k] = sg if a + 1 == e else 0.0
+
+
+@sweep
+def wide_columns(tree, nodes, w, i, d, j, n, base):
+    """The entries of impulses and pose variations, nodes 0..s-1, of the wide state."""
+    s = len(nodes.w) - 1
+    none = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    g = (tree.gravity[0], tree.gravity[1], tree.gravity[2])
+    for e in range(s):
+        at, wh = 6 * (s + 1) + 6 * e, nodes.w[e] * nodes.h
+        S = ld6(w.S, d + j, 6 * e)
+        # everything that pulls at the subtree
+        G = scale6(wh, join(cross(ld3(w.c, i, 3 * e), g), scale3(w.mass[i], g)))
+        if w.G.shape[0] > 0:
+            G = add6(G, ld6(w.G, i, 6 * e))
+        turned = scale6(-1.0, ad_dual(S, G))
+        for a in range(s):
+            q = base + n * a + j
+            st6(w.A, q, at, S if a == e else none)
+            st6(w.B, q, at, S if a + 1 == e else none)
+            st6(w.X, q, at, none)
+            st6(w.H, q, at, turned if a + 1 == e else none)
+
+
+@sweep
+def wide_own(tree, nodes, w, i, q, N):
+    """Derivatives of gravity and of the forces on one body, in its block of D."""
+    s, D, m = len(nodes.w) - 1, w.D, tree.const[i, MASS]
+    g = (tree.gravity[0], tree.gravity[1], tree.gravity[2])
+    for a in range(s):
+        at = 6 * (s + 1) + 6 * a
+        for r in range(6):
+            for c in range(6):
+                D[q, (at + r) * N + 6 * a + c] += w.KC[i, 36 * (s + a) + 6 * r + c]
+                if a > 0:
+                    D[q, (at + r) * N + at + c] += w.KC[i, 36 * a + 6 * r + c]
+        if a > 0 and m > 0.0:
+            # w h M ad((0; g)): a turn theta changes gravity, seen from the body, by g x theta
+            wh, h1 = nodes.w[a] * nodes.h, ld3(w.M, i, 9 * a + 6)
+            for c in range(3):
+                x = cross(g, (1.0 if c == 0 else 0.0, 1.0 if c == 1 else 0.0, 1.0 if c == 2 else 0.0))
+                turn = cross(h1, x)
+                for r in range(3):
+                    D[q, (at + r) * N + at + c] += wh * turn[r]
+                    D[q, (at + 3 + r) * N + at + c] += wh * m * x[r]
 
 
 @kernel
@@ -257,8 +309,11 @@ def products(N, D, q, A, B, X, H, c):
 
 
 @sweep
-def solve_small(L, k, base, X, y, N):
-    """Gauss-Jordan with pivoting of the k x k matrix L on the rows base.. of X (N columns) and y, in place."""
+def solve_small(L, k, base, X, inv, y, N):
+    """Gauss-Jordan with pivoting of the k x k matrix L on rows base.. of X (N columns) and y, in place; inv = L^-1."""
+    for r in range(k):
+        for e in range(k):
+            inv[base + r, e] = 1.0 if r == e else 0.0
     for c in range(k):
         # pivot
         best, at = abs(L[c, c]), c
@@ -268,6 +323,7 @@ def solve_small(L, k, base, X, y, N):
         if at != c:
             for e in range(k):
                 L[c, e], L[at, e] = L[at, e], L[c, e]
+                inv[base + c, e], inv[base + at, e] = inv[base + at, e], inv[base + c, e]
             for e in range(N):
                 X[base + c, e], X[base + at, e] = X[base + at, e], X[base + c, e]
             y[base + c], y[base + at] = y[base + at], y[base + c]
@@ -278,6 +334,8 @@ def solve_small(L, k, base, X, y, N):
         for e in range(0, N, 4):
             stp(X, base + c, e, f * ldp(X, base + c, e))
         y[base + c] *= f
+        for e in range(k):
+            inv[base + c, e] *= f
         for r in range(k):
             t = L[r, c]
             if r != c and t != 0.0:
@@ -285,6 +343,8 @@ def solve_small(L, k, base, X, y, N):
                     L[r, e] -= t * L[c, e]
                 for e in range(0, N, 4):
                     stp(X, base + r, e, ldp(X, base + r, e) - t * ldp(X, base + c, e))
+                for e in range(k):
+                    inv[base + r, e] -= t * inv[base + c, e]
                 y[base + r] -= t * y[base + c]
 
 
@@ -319,8 +379,9 @@ def eliminate_row(N, s, n, D, l, q, w, d, base):
         for e in range(0, N, 4):
             stp(w.X, base, e, f * ldp(w.X, base, e))
         w.y[base] *= f
+        w.inv[base, 0] = f
     else:
-        solve_small(w.lam, k, base, w.X, w.y, N)
+        solve_small(w.lam, k, base, w.X, w.inv, w.y, N)
 
 
 @sweep
@@ -330,40 +391,43 @@ def eliminate_ball(tree, nodes, w, i, d, q, K, Dm):
     local_ball(tree, nodes, w, i, d, K, Dm)
     for j in range(3):
         write_columns(tree, nodes, w, i, d, j, 3, d * s)
-    eliminate_row(size(s), s, 3, w.D, w.l, q, w, d, d * s)
+    eliminate_row(size(s, nodes.wide), s, 3, w.D, w.l, q, w, d, d * s)
 
 
 @kernel
 def direction(tree, nodes, w, K, Dm):
     """y (nu s,) = -J^-1 r, laid out like the columns; w must hold a residual."""
     s, h = len(nodes.w) - 1, nodes.h
-    N, D, l = size(s), w.D, w.l
+    N, D, l = size(s, nodes.wide), w.D, w.l
+    fused = s == 1 and len(nodes.wide) == 0
     zero = pack_of(0.0, 0.0, 0.0, 0.0)
     for i in range(tree.rows.shape[0] - 1, 0, -1):
-        par, d, q, m = tree.rows[i, PARENT], tree.rows[i, IU], w.slot[i], tree.const[i, MASS]
+        par, d, q, m = tree.rows[i, PARENT], tree.rows[i, IU], w.slot[i, 0], tree.const[i, MASS]
         n = 3 if tree.rows[i, KIND] == BALL else 1
         base = d * s
         # the buffer: that of a child, or a new one
-        if w.first[i] & 1:
+        if w.slot[i, 1] & 1:
             for k in range(0, N * N, 4):
                 stp(D, q, k, zero)
             for k in range(0, N, 4):
                 stp(l, q, k, zero)
             w.pending[q] = -1
-        fresh = (w.first[i] & 2) != 0
-        if s == 1 and n == 1:
+        fresh = (w.slot[i, 1] & 2) != 0
+        if fused and n == 1:
             eliminate_screw(nodes, w, i, d, m, tree.armature[d], K, Dm)
             w.pending[q] = -1
             if par > 0 and fresh:
                 leave_pending(w, q, d)
             elif par > 0:
-                hand_over(N, D, l, q, w.slot[par], False, w.H, w.X, w.y, base, 1)
+                hand_over(N, D, l, q, w.slot[par, 0], False, w.H, w.X, w.y, base, 1)
             continue
-        if s == 1:
+        if fused:
             settle(w, q)
         if m > 0.0:
             for a in range(s + 1):
                 add_own(D, q, N, 6 * a, nodes.w[a] * h, ld6(w.M, i, 9 * a), ld3(w.M, i, 9 * a + 6), m)
+        if len(nodes.wide) > 0:
+            wide_own(tree, nodes, w, i, q, N)
         if n == 3:
             eliminate_ball(tree, nodes, w, i, d, q, K, Dm)
         else:
@@ -371,13 +435,13 @@ def direction(tree, nodes, w, K, Dm):
             write_columns(tree, nodes, w, i, d, 0, 1, base)
             eliminate_row(N, s, 1, D, l, q, w, d, base)
         if par > 0:
-            hand_over(N, D, l, q, w.slot[par], fresh, w.H, w.X, w.y, base, n * s)
-    outward(tree, s, N, w)
+            hand_over(N, D, l, q, w.slot[par, 0], fresh, w.H, w.X, w.y, base, n * s)
+    outward(tree, s, N, w, w.y)
 
 
 @kernel
-def outward(tree, s, N, w):
-    """Back-substitution from the roots."""
+def outward(tree, s, N, w, y):
+    """Back-substitution from the roots: y in place, and w.z."""
     for e in range(N):
         w.z[0, e] = 0.0
     for i in range(1, tree.rows.shape[0]):
@@ -387,7 +451,37 @@ def outward(tree, s, N, w):
         for e in range(0, N, 4):
             stp(w.z, i, e, ldp(w.z, par, e))
         for c in range(base, base + k):
-            t = w.y[c] - dot_rows(N, w.X, c, w.z, par)
-            w.y[c] = t
+            t = y[c] - dot_rows(N, w.X, c, w.z, par)
+            y[c] = t
             for e in range(0, N, 4):
                 stp(w.z, i, e, ldp(w.z, i, e) + t * ldp(w.B, c, e))
+
+
+@sweep
+def again(tree, nodes, w, R, l, y):
+    """y = -J^-1 R for a further right-hand side R (nu, s), with the factors that ``direction`` left; w.z goes with it.
+
+    l (n+1, N) is scratch. O(n).
+    """
+    s = len(nodes.w) - 1
+    N = size(s, nodes.wide)
+    zero = pack_of(0.0, 0.0, 0.0, 0.0)
+    for i in range(tree.rows.shape[0]):
+        for e in range(0, N, 4):
+            stp(l, i, e, zero)
+    for i in range(tree.rows.shape[0] - 1, 0, -1):
+        par, d = tree.rows[i, PARENT], tree.rows[i, IU]
+        n = 3 if tree.rows[i, KIND] == BALL else 1
+        k, base = n * s, d * s
+        for a in range(k):
+            y[base + a] = 0.0
+        for a in range(k):
+            t = R[d + a % n, a // n] + dot_rows(N, w.A, base + a, l, i)
+            for c in range(k):
+                y[base + c] -= w.inv[base + c, a] * t
+        for e in range(0, N, 4):
+            t = ldp(l, i, e)
+            for c in range(base, base + k):
+                t = t + y[c] * ldp(w.H, c, e)
+            stp(l, par, e, ldp(l, par, e) + t)
+    outward(tree, s, N, w, y)

@@ -39,7 +39,7 @@ def packs12(u, v):
 @kernel
 def eliminate_screw(nodes, w, i, d, m, rotor, K, Dm):
     """Columns, products and pivot of one screw; D is left with its own inertia, and H, X, B, y are in the tables."""
-    h, q, D = nodes.h, w.slot[i], w.D
+    h, q, D = nodes.h, w.slot[i, 0], w.D
     w0, w1 = nodes.w[0] * h, nodes.w[1] * h
     S0, S1, Sd0, Sd1 = ld6(w.S, d, 0), ld6(w.S, d, 6), ld6(w.Sd, d, 0), ld6(w.Sd, d, 6)
     # columns: A of row 0, B of the unknown at node 1
@@ -86,6 +86,7 @@ def eliminate_screw(nodes, w, i, d, m, rotor, K, Dm):
     v = 1.0 / (hsum(A[0] * h0 + A[1] * h1 + A[2] * h2) + own)
     y = -v * (w.r[d, 0] + hsum(A[0] * ldp(w.l, q, 0) + A[1] * ldp(w.l, q, 4) + A[2] * ldp(w.l, q, 8)))
     w.y[d] = y
+    w.inv[d, 0] = v
     stp(w.X, d, 0, v * x[0])
     stp(w.X, d, 4, v * x[1])
     stp(w.X, d, 8, v * x[2])

@@ -1,4 +1,9 @@
-"""Steps of the Galerkin integrators: Legendre transforms, Newton with a line search, rollouts."""
+"""Steps of the Galerkin integrators: guesses, Newton with a line search, rollouts.
+
+Three arguments choose by their type what is compiled into a rollout, so that nobody waits for what he does not use:
+``wide`` () or (0,) whether forces on bodies are part of the direction; ``T`` None for Newton's direction, or the matrix
+of a quasi-Newton one; ``look`` None, or any number for the guess by forward dynamics.
+"""
 
 # mypy: ignore-errors
 from __future__ import annotations
@@ -8,14 +13,15 @@ import math
 import numpy as np
 
 from leastaction.kernels._calls import call_control
-from leastaction.kernels._jit import entry, kernel, sweep
-from leastaction.kernels._lanes import ld3, ld6, ldp, stp
-from leastaction.kernels.articulated import eliminate, expand
-from leastaction.kernels.coordinates import get3, positions_in, positions_out, put3, rates_in, rates_out
+from leastaction.kernels._jit import entry, kernel, optional, sweep
+from leastaction.kernels._lanes import ldp, stp
+from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.explicit import all_finite, copy
-from leastaction.kernels.forward import make_work
+from leastaction.kernels.forces import most_bodies
+from leastaction.kernels.forward import acceleration, make_work
 from leastaction.kernels.galerkin import Nodes, gravity, make_step_work, move, next_momentum, place, residual, vec3
 from leastaction.kernels.galerkin_impulses import (
+    body_derivatives,
     body_impulses,
     has_forces,
     impulse_derivatives,
@@ -23,24 +29,30 @@ from leastaction.kernels.galerkin_impulses import (
     put4,
     quat_at,
 )
-from leastaction.kernels.galerkin_newton import direction
-from leastaction.kernels.layout import BALL, IU, IX, KIND, MASS, PARENT
-from leastaction.kernels.tree import inertias, kinematics, set_origin, velocities
-from leastaction.spatial._source.so3 import (
-    mrp_to_quat,
-    quat_conj,
-    quat_mul,
-    quat_normalize,
-    quat_rotate,
-    quat_to_mrp,
+from leastaction.kernels.galerkin_legendre import rates_of, to_parent_axes
+from leastaction.kernels.galerkin_links import (
+    add_multipliers,
+    balanced,
+    gap_squares,
+    keep_multipliers,
+    link_impulses,
+    link_size,
+    make_links,
+    measure,
+    push_row,
+    solve_links,
 )
-from leastaction.spatial._source.vector import add6, dot6, inertia_times
+from leastaction.kernels.galerkin_newton import direction
+from leastaction.kernels.galerkin_quasi import factor_quasi, find_direction, make_quasi, solve_again, unguarded
+from leastaction.kernels.layout import BALL, IU, IX, KIND
+from leastaction.kernels.tree import set_origin
+from leastaction.spatial._source.so3 import mrp_to_quat, quat_conj, quat_mul, quat_normalize, quat_to_mrp
 
 # What a rollout returns besides the number of steps done.
-DONE, NOT_CONVERGED, NOT_FINITE = 0, 1, 2
+DONE, NOT_CONVERGED, NOT_FINITE, NO_RATES = 0, 1, 2, 3
 
 # Guesses of the first iterate.
-HOLD, EULER, CONTINUE = 0, 1, 2
+HOLD, EULER, QUADRATIC, DYNAMICS, CUBIC = 0, 1, 2, 3, 4
 
 # Counters of a rollout.
 ITERATIONS, EVALUATIONS, CUTS, MOST = 0, 1, 2, 3
@@ -49,56 +61,10 @@ ITERATIONS, EVALUATIONS, CUTS, MOST = 0, 1, 2, 3
 FARTHEST = 9.6569
 
 
-# --- Legendre transforms: (x, u) to momenta along parent axes, and back ---------------------------------------------
-@sweep
-def momenta(tree, x, u, f, p):
-    """p (nu,) = dL/du with the components of a ball along its parent's axes; f is forward-dynamics scratch."""
-    kinematics(tree, x, f.P, f.S)
-    inertias(tree, x, f.P, f.M)
-    velocities(tree, u, f.S, f.V)
-    for i in range(tree.rows.shape[0]):
-        h = inertia_times(ld6(f.M, i, 0), ld3(f.M, i, 6), tree.const[i, MASS], ld6(f.V, i, 0))
-        for e in range(6):
-            f.F[i, e] = h[e]
-    for i in range(tree.rows.shape[0] - 1, 0, -1):
-        d, par = tree.rows[i, IU], tree.rows[i, PARENT]
-        h = ld6(f.F, i, 0)
-        if tree.rows[i, KIND] == BALL:
-            c = (
-                dot6(ld6(f.S, d, 0), h) + tree.armature[d] * u[d],
-                dot6(ld6(f.S, d + 1, 0), h) + tree.armature[d + 1] * u[d + 1],
-                dot6(ld6(f.S, d + 2, 0), h) + tree.armature[d + 2] * u[d + 2],
-            )
-            put3(p, d, quat_rotate(quat_normalize(quat_at(x, tree.rows[i, IX])), c))
-        else:
-            p[d] = dot6(ld6(f.S, d, 0), h) + tree.armature[d] * u[d]
-        h = add6(ld6(f.F, par, 0), h)
-        for e in range(6):
-            f.F[par, e] = h[e]
-
-
-@sweep
-def rates_of(tree, x, p, f, u):
-    """u (nu,) = M^-1 p by the articulated recursion; never the rates of the polynomial, which have a lower order."""
-    kinematics(tree, x, f.P, f.S)
-    inertias(tree, x, f.P, f.M)
-    for i in range(tree.rows.shape[0]):
-        d = tree.rows[i, IU]
-        for e in range(6):
-            f.F[i, e] = 0.0
-        if i > 0 and tree.rows[i, KIND] == BALL:
-            back = quat_conj(quat_normalize(quat_at(x, tree.rows[i, IX])))
-            put3(f.f, d, quat_rotate(back, get3(p, d)))
-        elif i > 0:
-            f.f[d] = p[d]
-    eliminate(tree, f.S, f.M, f.A, f.F, f.f, f.U, f.y)
-    expand(tree, f.S, f.U, f.y, f.Z, u)
-
-
 # --- one step ------------------------------------------------------------------------------------------------------
 @kernel
-def evaluate(system, nodes, t, x, p, control, active, w, f, xa, ua):
-    """Residual at w.xi; returns its largest entry and its sum of squares."""
+def evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua):
+    """Residual at w.xi; returns its largest entry, its sum of squares, and the largest gap of the constraints."""
     for a in range(1, len(nodes.w)):
         place(system.tree, x, w, a)
     move(system.tree, nodes, w)
@@ -107,7 +73,32 @@ def evaluate(system, nodes, t, x, p, control, active, w, f, xa, ua):
     if active:
         joint_impulses(system, nodes, x, control, w, f, xa, ua)
     body_impulses(system.forces, system.tree, nodes, t, w, f)
-    return residual(system.tree, nodes, p, w)
+    gap = link_impulses(system.loops, system, nodes, t, w, f, L)
+    largest, squares = residual(system.tree, nodes, p, w)
+    return largest, squares, gap
+
+
+@optional(True)
+def close_step(loops, system, Q, nodes, x, w, f, L, l):
+    """Add to the step w.y what keeps the constraints, and find that of the multipliers: eq. (9) of the links."""
+    s, m, tree = len(nodes.w) - 1, L.kind.size, system.tree
+    if m == 0:
+        return True
+    # what is left of the gaps after the step of the motion alone
+    measure(tree, nodes, w, L, w.y, L.rhs)
+    for c in range(s):
+        for k in range(m):
+            L.rhs[c * m + k] = -(L.g[c + 1, k] + L.rhs[c * m + k])
+    # one column for each impulse
+    for a in range(s):
+        for k in range(m):
+            push_row(tree, w, L, a, k, m)
+            solve_again(Q, tree, nodes, x, w, f, l, L.R, L.Y[a * m + k])
+            measure(tree, nodes, w, L, L.Y[a * m + k], L.dlam)
+            balanced(nodes, L, L.dlam, L.rest)
+            for i in range(s * m):
+                L.Sc[i, a * m + k] = L.rest[i]
+    return solve_links(nodes, w, L, w.y)
 
 
 @kernel
@@ -132,7 +123,7 @@ def add_step(tree, s, xi, old, y, alpha):
 
 @kernel
 def tolerance(tree, nodes, p, w, rtol):
-    """Residual that counts as zero: rtol of the momentum scale plus the rounding of its terms; and that rounding."""
+    """Residual that counts as zero: rtol of the momentum scale plus the rounding of its terms; that rounding; reach."""
     scale, reach = 0.0, 0.0
     for d in range(p.size):
         scale = max(scale, abs(p[d]) + abs(w.pull[d, 0]) + abs(w.tau[d, 0]))
@@ -141,50 +132,74 @@ def tolerance(tree, nodes, p, w, rtol):
     g = abs(tree.gravity[0]) + abs(tree.gravity[1]) + abs(tree.gravity[2])
     push = nodes.h * g * w.mass[0] * (1.0 + reach)
     rounding = 1.0e-15 * (push + scale) * math.sqrt(float(p.size)) + 1.0e-300
-    return rtol * scale + rounding, rounding
+    return rtol * scale + rounding, rounding, reach
+
+
+@optional(0.0)
+def pulled(loops, L, reach):
+    """Rounding of the impulses of the constraints."""
+    largest = 0.0
+    for a in range(L.lam.shape[0]):
+        for k in range(L.lam.shape[1]):
+            largest = max(largest, abs(L.lam[a, k]))
+    return 1.0e-15 * largest * (1.0 + reach)
 
 
 @kernel
-def solve_step(system, nodes, t, x, p, control, active, rtol, most, w, f, xa, ua, K, Dm, old, count):
+def solve_step(system, Q, nodes, t, x, p, control, active, rtol, most, w, f, L, xa, ua, K, Dm, old, l, square, count):
     """Newton with backtracking from the guess in w.xi. Returns True if the residual is within tolerance.
 
     Residual and direction stand at one place each, so that they are compiled into the loop once.
     """
     tree, s = system.tree, len(nodes.w) - 1
-    limit, rounding, before, size_before = 0.0, 0.0, math.inf, math.inf
-    alpha, steps, inside = 1.0, 0, True
+    limit, rounding, reach, widest, before, size_before = 0.0, 0.0, 0.0, 0.0, math.inf, math.inf
+    # a gap weighs as much as the momentum that would close it in one step
+    weight = (w.mass[0] / nodes.h) * (w.mass[0] / nodes.h)
+    alpha, steps, inside, free = 1.0, 0, True, unguarded(Q)
+    factor_quasi(Q, tree, x, f)
     while True:
-        largest, squares = math.inf, math.inf
+        largest, squares, gap = math.inf, math.inf, 0.0
         if inside:
-            largest, squares = evaluate(system, nodes, t, x, p, control, active, w, f, xa, ua)
+            largest, squares, gap = evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua)
+            squares += weight * gap_squares(system.loops, L)
             count[EVALUATIONS] += 1
             if limit == 0.0:
-                limit, rounding = tolerance(tree, nodes, p, w, rtol)
-        if largest <= limit:
+                limit, rounding, reach = tolerance(tree, nodes, p, w, rtol)
+                widest = max(rtol, 4.0e-15) * (1.0 + reach)
+        extra = pulled(system.loops, L, reach)
+        if largest <= limit + extra and gap <= widest:
             break
-        if squares <= (1.0 - 1.0e-4 * alpha) * before and math.isfinite(squares):
+        if math.isfinite(squares) and (free or squares <= (1.0 - 1.0e-4 * alpha) * before):
             # a point to go on from: the sum of squares descends along the Newton direction
             if steps == most:
                 break
             if active:
                 impulse_derivatives(system, nodes, x, w, f, xa, ua, K, Dm)
-            direction(tree, nodes, w, K, Dm)
+            body_derivatives(system.forces, nodes, t, w, f, square)
+            find_direction(Q, tree, nodes, x, w, f, K, Dm, steps, alpha)
+            if not close_step(system.loops, system, Q, nodes, x, w, f, L, l):
+                break
             steps += 1
             for d in range(old.shape[0]):
                 for a in range(1, s + 1):
                     old[d, a] = w.xi[d, a]
+            keep_multipliers(system.loops, L)
             before, size_before, alpha = squares, largest, 1.0
         else:
             # backtrack, until only rounding can be to blame
-            if steps == 0 or alpha < 1.0e-3:
+            if steps == 0 or alpha < 1.0e-3 or free:
                 break
             alpha *= 0.5
             count[CUTS] += 1
         inside = add_step(tree, s, w.xi, old, w.y, alpha)
+        add_multipliers(system.loops, L, alpha)
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
     # rounding may stop the descent just above the tolerance
-    return largest <= limit or (size_before <= 100.0 * rounding and largest <= 100.0 * rounding)
+    floor = 100.0 * (rounding + extra)
+    return (largest <= limit + extra and gap <= widest) or (
+        size_before <= floor and largest <= floor and gap <= 100.0 * widest
+    )
 
 
 @kernel
@@ -211,10 +226,11 @@ def place_start(tree, nodes, x, w):
 
 
 @kernel
-def start_step(tree, nodes, x, w, moved):
+def start_step(tree, nodes, x, w, moved, ratio):
     """Tables of node 0: copied from the end of the last step where that is the same to the last bit, else placed anew.
 
-    Not so where the origin moves along, or where the quaternion of a ball was normalised.
+    Not so where the origin moves along, or where the quaternion of a ball was normalised. The step may have another
+    length than the last one, by ``ratio``.
     """
     s = len(nodes.w) - 1
     if not moved or tree.moves.size > 0 or w.balls[0] > 0:
@@ -232,16 +248,47 @@ def start_step(tree, nodes, x, w, moved):
         w.S[d, 5] = w.S[d, 6 * s + 5]
     # the first and the last weight are the same
     for d in range(w.pull.shape[0]):
-        w.pull[d, 0] = w.pull[d, s]
+        w.pull[d, 0] = ratio * w.pull[d, s]
+
+
+# --- guesses --------------------------------------------------------------------------------------------------------
+@kernel
+def lagrange(c, e, x):
+    """The Lagrange polynomial of node e at x."""
+    v = 1.0
+    for j in range(c.size):
+        if j != e:
+            v *= (x - c[j]) / (c[e] - c[j])
+    return v
 
 
 @kernel
-def guess_step(tree, nodes, ahead, mode, known, u, last, before, w):
-    """First iterate in w.xi from the last steps ``last`` and ``before`` (nu, s+1), or from the rates u.
+def extrapolation(h, lengths, known):
+    """Coefficients by which the last displacements give the next: mean rates of up to three steps, extrapolated."""
+    # middles of the last steps; this one's is h / 2
+    m1 = -0.5 * lengths[0]
+    m2 = -lengths[0] - 0.5 * lengths[1]
+    m3 = -lengths[0] - lengths[1] - 0.5 * lengths[2]
+    x, r1, r2, r3 = 0.5 * h, h / lengths[0], h / lengths[1], h / lengths[2]
+    if known < 2:
+        return r1, 0.0, 0.0
+    if known == 2:
+        return r1 * (x - m2) / (m1 - m2), r2 * (x - m1) / (m2 - m1), 0.0
+    return (
+        r1 * (x - m2) * (x - m3) / ((m1 - m2) * (m1 - m3)),
+        r2 * (x - m1) * (x - m3) / ((m2 - m1) * (m2 - m3)),
+        r3 * (x - m1) * (x - m2) / ((m3 - m1) * (m3 - m2)),
+    )
 
-    ahead (s+1, s+1): Lagrange polynomials at 1 + c_a, to continue the last step's curve.
+
+@kernel
+def guess_step(tree, nodes, ahead, mode, known, u, past, lengths, w):
+    """First iterate in w.xi from the last three steps ``past`` (nu, 3 (s+1)), or from the rates u.
+
+    ahead (s+1, s+1): Lagrange polynomials at 1 + c_a h / lengths[0], to continue the last step's curve.
     """
-    s = len(nodes.w) - 1
+    s, h = len(nodes.w) - 1, nodes.h
+    e1, e2, e3 = extrapolation(h, lengths, min(known, 2) if mode == QUADRATIC else known)
     for i in range(1, tree.rows.shape[0]):
         d = tree.rows[i, IU]
         ball = tree.rows[i, KIND] == BALL
@@ -251,121 +298,157 @@ def guess_step(tree, nodes, ahead, mode, known, u, last, before, w):
                 if mode == HOLD:
                     w.xi[k, a] = 0.0
                 elif mode == EULER or known == 0:
-                    w.xi[k, a] = nodes.c[a] * nodes.h * u[k]
+                    w.xi[k, a] = nodes.c[a] * h * u[k]
                 elif s == 1:
-                    w.xi[k, a] = last[k, 1] if known == 1 else 2.0 * last[k, 1] - before[k, 1]
+                    w.xi[k, a] = e1 * past[k, 1] + e2 * past[k, 3] + e3 * past[k, 5]
                 else:
                     v = 0.0
                     for e in range(1, s + 1):
-                        v += ahead[a, e] * last[k, e]
-                    w.xi[k, a] = v if ball else v - last[k, s]
-            if ball and mode == CONTINUE and known > 0 and s > 1:
+                        v += ahead[a, e] * past[k, e]
+                    w.xi[k, a] = v if ball else v - past[k, s]
+            if ball and (mode == QUADRATIC or mode == CUBIC) and known > 0 and s > 1:  # noqa: SIM109
                 # re-centre: mrp(z') = mrp(z(1 + c)) mrp(z(1))^T
-                q = quat_mul(mrp_to_quat(vec3(w.xi, d, a)), quat_conj(mrp_to_quat(vec3(last, d, s))))
+                q = quat_mul(mrp_to_quat(vec3(w.xi, d, a)), quat_conj(mrp_to_quat(vec3(past, d, s))))
                 z = quat_to_mrp(q)
                 for k in range(3):
                     w.xi[d + k, a] = z[k]
 
 
-@kernel
-def to_parent_axes(tree, x, u, out):
-    """Rates with the components of balls along their parents' axes."""
-    for i in range(1, tree.rows.shape[0]):
-        d = tree.rows[i, IU]
-        if tree.rows[i, KIND] == BALL:
-            put3(out, d, quat_rotate(quat_normalize(quat_at(x, tree.rows[i, IX])), get3(u, d)))
-        else:
-            out[d] = u[d]
+@optional(None)
+def guess_by_dynamics(look, system, nodes, t, x, ua, control, f, xa, u, w):
+    """First iterate by forward dynamics and semi-implicit steps to each node (Lee et al. 2016, IG3)."""
+    udot = xa[: u.size]
+    acceleration(system, t, x, ua, control, f, w.pn)
+    to_parent_axes(system.tree, x, w.pn, udot)
+    for d in range(u.size):
+        for a in range(1, len(nodes.w)):
+            ch = nodes.c[a] * nodes.h
+            w.xi[d, a] = ch * (u[d] + ch * udot[d])
 
 
+# --- rollouts -------------------------------------------------------------------------------------------------------
 @entry
 def rollout(
-    system, weights, b, c, across, ahead, t0, k0, h, x, p, last, before, known, steps, every, controls, address,
-    passive, mode, rtol, most, out_q, out_v, count,
+    system, weights, wide, T, look, tables, across, times, hs, k0, x, p, past, lengths, known, lam,
+    every, controls, address, passive, mode, kind, rtol, most, out_q, out_v, count,
 ):  # fmt: skip
-    """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
+    """Advance x, p in place by up to times.size steps from step k0 on; write every ``every``-th state to out.
 
-    last, before (nu, s+1) and known (1,) are the curves of the last two steps. Returns (steps done, status); after a
-    failure x, p are those of the last good step.
+    tables: (b, c, ahead, balance). times, hs (steps,): start and length of each step. past (nu, 3 (s+1)),
+    lengths (3,) and known (1,): curves, lengths and number of the last three steps; lam (s, m): multipliers. controls
+    (steps, 1 or s+1, nv), no rows where there are none. Returns (steps done, status); after a failure x, p are
+    those of the last good step.
     """
-    tree, nu, s = system.tree, p.size, len(weights) - 1
-    nodes = Nodes(weights, b, c, h, across)
-    w, f = make_step_work(tree, weights, has_forces(system.forces)), make_work(system, x)
-    xa, ua, u, control = np.zeros(x.size), np.zeros(nu), np.zeros(nu), np.zeros(nu)
+    b, c, ahead, balance = tables
+    tree, nu, s, steps = system.tree, p.size, len(weights) - 1, times.size
+    loaded = has_forces(system.forces) or link_size(system.loops, system.constraints) > 0
+    w, f = make_step_work(tree, weights, wide, loaded), make_work(system, x)
+    L, Q = make_links(system.loops, system.constraints, tree, s), make_quasi(T, kind, nu, s, most)
+    xa, ua, u = np.zeros(x.size), np.zeros(nu), np.zeros(nu)
+    control = np.zeros((max(controls.shape[1], 1), nu))
     K, Dm, old = np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1))), np.zeros((nu, s + 1))
-    saved, moved = 0, False
+    l, onward = np.zeros((tree.rows.shape[0], w.z.shape[1])), ahead.copy()
+    square = np.zeros(72 * most_bodies(system.forces) * most_bodies(system.forces))
+    load_multipliers(system.loops, L, lam)
+    saved, moved, used = 0, False, 0.0
     for k in range(steps):
-        t = t0 + (k0 + k) * h
+        t, h = times[k], hs[k]
+        nodes = Nodes(weights, wide, b, c, h, across, balance)
         active = passive
         # control of this step
         if address != 0:
-            rates_of(tree, x, p, f, u)
+            if not rates_of(system, t, x, p, f, L, u):
+                return k, NO_RATES
             positions_out(system.coordinates, x, f.q)
             rates_out(system.coordinates, x, u, f.v)
-            call_control(address, t, f.q, f.v, control)
+            call_control(address, t, f.q, f.v, control[0])
             active = True
         elif controls.shape[0] > 0:
-            copy(controls[k], control)
+            for a in range(controls.shape[1]):
+                copy(controls[k, a], control[a])
             active = True
-        # step
-        start_step(tree, nodes, x, w, moved)
-        if mode == EULER or known[0] == 0:
-            rates_of(tree, x, p, f, ua)
+        # guess
+        start_step(tree, nodes, x, w, moved, h / used if moved else 1.0)
+        if mode in (EULER, DYNAMICS) or known[0] == 0:
+            if not rates_of(system, t, x, p, f, L, ua):
+                return k, NO_RATES
             to_parent_axes(tree, x, ua, u)
-        guess_step(tree, nodes, ahead, mode, known[0], u, last, before, w)
-        if not solve_step(system, nodes, t, x, p, control, active, rtol, most, w, f, xa, ua, K, Dm, old, count):
+        if s > 1 and known[0] > 0 and h != lengths[0]:
+            for a in range(s + 1):
+                for e in range(s + 1):
+                    onward[a, e] = lagrange(c, e, 1.0 + c[a] * (h / lengths[0]))
+        elif s > 1:
+            copy_table(ahead, onward)
+        guess_step(tree, nodes, onward, EULER if mode == DYNAMICS else mode, known[0], u, past, lengths, w)
+        guess_by_dynamics(look, system, nodes, t, x, ua, control[0], f, xa, u, w)
+        # step
+        if not solve_step(
+            system, Q, nodes, t, x, p, control, active, rtol, most, w, f, L, xa, ua, K, Dm, old, l, square, count
+        ):
             return k, NOT_CONVERGED
         next_momentum(tree, nodes, p, w)
         if not all_finite(w.pn):
             return k, NOT_FINITE
         accept(tree, nodes, x, p, w)
-        moved = True
+        save_multipliers(system.loops, L, lam)
+        moved, used = True, h
         for d in range(nu):
             for a in range(1, s + 1):
-                before[d, a] = last[d, a]
-                last[d, a] = w.xi[d, a]
-        known[0] = min(known[0] + 1, 2)
+                past[d, 2 * (s + 1) + a] = past[d, s + 1 + a]
+                past[d, s + 1 + a] = past[d, a]
+                past[d, a] = w.xi[d, a]
+        lengths[2], lengths[1], lengths[0] = lengths[1], lengths[0], h
+        known[0] = min(known[0] + 1, 3)
         if (k0 + k + 1) % every == 0:
-            rates_of(tree, x, p, f, u)
+            if not rates_of(system, t + h, x, p, f, L, u):
+                return k, NO_RATES
             positions_out(system.coordinates, x, out_q[saved])
             rates_out(system.coordinates, x, u, out_v[saved])
             saved += 1
     return steps, DONE
 
 
-@entry
-def enter(system, q, v, x, u, p):
-    """Coordinates and momenta of the rows from the user's state."""
-    f = make_work(system, x)
-    positions_in(system.coordinates, q, x)
-    rates_in(system.coordinates, x, v, u)
-    momenta(system.tree, x, u, f, p)
+@kernel
+def copy_table(a, b):
+    """b = a."""
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            b[i, j] = a[i, j]
+
+
+@optional(None)
+def load_multipliers(loops, L, lam):
+    """Start from the multipliers of the last step."""
+    copy_table(lam, L.lam)
+
+
+@optional(None)
+def save_multipliers(loops, L, lam):
+    """Remember the multipliers."""
+    copy_table(L.lam, lam)
 
 
 @entry
-def leave(system, x, p, q, v):
-    """The user's state from coordinates and momenta of the rows."""
-    f, u = make_work(system, x), np.zeros(p.size)
-    rates_of(system.tree, x, p, f, u)
-    positions_out(system.coordinates, x, q)
-    rates_out(system.coordinates, x, u, v)
-
-
-@entry
-def probe(system, weights, b, c, across, t, h, x, p, control, active, xi, r, pn, y):
-    """Residual r (nu, s), next momentum pn (nu,) and Newton direction y (nu s,) at given local coordinates xi."""
+def probe(system, weights, wide, tables, across, t, h, x, p, control, active, xi, lam, r, pn, y):
+    """Residual r (nu, s), next momentum pn (nu,) and Newton direction y (nu s,) of the motion at given xi and lam."""
+    b, c, _, balance = tables
     nu, s = p.size, len(weights) - 1
-    nodes = Nodes(weights, b, c, h, across)
-    w, f = make_step_work(system.tree, weights, has_forces(system.forces)), make_work(system, x)
+    nodes = Nodes(weights, wide, b, c, h, across, balance)
+    loaded = has_forces(system.forces) or link_size(system.loops, system.constraints) > 0
+    w, f = make_step_work(system.tree, weights, wide, loaded), make_work(system, x)
+    L = make_links(system.loops, system.constraints, system.tree, s)
     xa, ua, K, Dm = np.zeros(x.size), np.zeros(nu), np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1)))
+    square = np.zeros(72 * most_bodies(system.forces) * most_bodies(system.forces))
+    load_multipliers(system.loops, L, lam)
     place_start(system.tree, nodes, x, w)
     for d in range(nu):
         for a in range(1, s + 1):
             w.xi[d, a] = xi[d, a]
-    evaluate(system, nodes, t, x, p, control, active, w, f, xa, ua)
+    evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua)
     next_momentum(system.tree, nodes, p, w)
     if active:
         impulse_derivatives(system, nodes, x, w, f, xa, ua, K, Dm)
+    body_derivatives(system.forces, nodes, t, w, f, square)
     direction(system.tree, nodes, w, K, Dm)
     for d in range(nu):
         pn[d] = w.pn[d]

@@ -100,7 +100,8 @@ class Forces(NamedTuple):
     data     (nf, 10) POINT_SPRING: points in the row frames (6), stiffness, damping, rest length;
                       POINT_FORCE: force (3), unused (3), point in the link frame (3), 1 if the force is in link axes;
                       WRENCH: torque and force (6) at the link origin, unused (3), 1 if in link axes
-    address  (nf,)    function (t, in, out) of a force that depends on time or is the user's; 0 for constants
+    address  (nf, 2)  function (t, in, out) of a force that depends on time or is the user's, and of the derivatives K
+                      and D of a force of the user; 0 where there is none
     """
 
     kind: Ints
@@ -130,10 +131,30 @@ class Loops(NamedTuple):
     coupling: Floats
 
 
+# kinds of constraints of the user
+EQUALITY, VELOCITY = 0, 1
+
+
+class Constraints(NamedTuple):
+    """Equality and velocity constraints of the user.
+
+    kind     (nc, 5)  kind, first entry in ``bodies``, number of bodies, first row, number of rows
+    bodies   (nb,)    row of each body that a constraint touches (0 is the world)
+    frames   (nb, 12) link frame (rotation, position) of that body in its row
+    address  (nc,)    function (t, in, out): poses and twists of the bodies to values and Jacobian, row by row
+    """
+
+    kind: Ints
+    bodies: Ints
+    frames: Floats
+    address: Ints
+
+
 class System(NamedTuple):
     """Everything a smooth simulation needs, in one argument.
 
-    A mechanism with neither forces nor loops has None for both, so that a smaller program is compiled for it.
+    A mechanism with neither forces nor loops nor constraints has None for all, so that a smaller program is compiled
+    for it.
     """
 
     tree: Tree
@@ -141,3 +162,4 @@ class System(NamedTuple):
     passive: Passive
     forces: Forces | None
     loops: Loops | None
+    constraints: Constraints | None

@@ -96,6 +96,11 @@ class Method(ABC):
         """Registry name with its parameter, such as ``rk4``."""
         return self.name
 
+    @property
+    def control_points(self) -> int:
+        """How many values a control may have in one step besides a single one."""
+        return 1
+
     @abstractmethod
     def start(self, model: Model, state: State) -> Memory:
         """Memory at the first state; must contain whatever ``rollout`` reads."""

@@ -7,16 +7,22 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from leastaction.errors import ModelError
+from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
-from leastaction.model.checks import FloatArray, check_number
+from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
+from leastaction.solve.solvers import RIQN, Broyden, Newton, solver_from
 
 _FAILURES = {
-    1: "Newton did not converge; take a smaller dt",
+    1: "the root finder did not converge ({iterations} iterations allowed); take a smaller dt",
     2: "the state is no longer finite; take a smaller dt, or check forces and control",
+    3: "the constraints leave no velocity; they contradict each other here",
 }
-_GUESSES = {"hold": 0, "euler": 1, "quadratic": 2}
+_GUESSES = {"hold": 0, "euler": 1, "quadratic": 2, "dynamics": 3, "cubic": 4}
+_KINDS = {"newton": 0, "riqn": 1, "broyden": 2}
+
+# A state whose loops are open by more than this, in metres or radians (per second), is not a start.
+_OPEN = 1e-6
 
 
 @final
@@ -24,24 +30,23 @@ class Galerkin(Method):
     """Variational integrator of order 2s with s + 1 Lobatto nodes: symplectic, and it keeps momenta.
 
     The discrete Euler-Lagrange equations of the whole mechanism are solved by Newton's method with a direction in O(n)
-    that is exact for gravity, springs, dampers and control; forces on bodies count as constant in it (not in the
-    equations). Joints are sequences of screws and balls; the chart of a ball is centred at the start of the step, so
-    nothing is ever singular. Trees only: closed loops are refused.
+    that is exact for gravity, springs, dampers, control and forces on single bodies. Joints are sequences of screws and
+    balls; the chart of a ball is centred at the start of the step, so nothing is ever singular. Loop joints and
+    constraints of the user hold at every node; redundant ones do no harm.
 
     Args:
         order: 2, 4, 6, ...; s is half of it.
-        guess: first iterate: "hold" (no motion), "euler" (constant velocity), "quadratic" (continue the last steps).
-        tolerance: of the residual, relative to the momentum of the mechanism; never below rounding.
-        iterations: most Newton iterations of a step.
+        solver: ``Newton()``, or ``RIQN()``, ``Broyden()`` to compare with; sets tolerance and most iterations.
+        guess: first iterate: "hold" (no motion), "euler" (constant velocity), "dynamics" (forward dynamics),
+            "quadratic" or "cubic" (continue the last steps; of order 4 and up both continue the last curve).
     """
 
     name: ClassVar[str] = "galerkin"
     symplectic: ClassVar[bool] = True
-    conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum"})
+    conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum", "constraints"})
+    supports: ClassVar[frozenset[str]] = frozenset({"loops", "equality constraints", "velocity constraints"})
 
-    def __init__(
-        self, order: int = 2, *, guess: str = "quadratic", tolerance: float = 1e-12, iterations: int = 30
-    ) -> None:
+    def __init__(self, order: int = 2, *, solver: Any = None, guess: str = "quadratic") -> None:
         if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 2 or order % 2:
             raise ModelError(f"Galerkin: order must be an even number from 2 on, got {order!r}.")
         if order > 16:
@@ -50,10 +55,7 @@ class Galerkin(Method):
             raise ModelError(f"Galerkin: guess must be one of {', '.join(_GUESSES)}, got {guess!r}.")
         self._order = int(order)
         self.guess = guess
-        self.tolerance = check_number(tolerance, "Galerkin: tolerance", positive=True)
-        if isinstance(iterations, bool) or not isinstance(iterations, int | np.integer) or iterations < 1:
-            raise ModelError(f"Galerkin: iterations must be a whole number from 1 on, got {iterations!r}.")
-        self.iterations = int(iterations)
+        self.solver = solver_from(solver, (Newton, RIQN, Broyden), "Galerkin")
 
     @property
     def order(self) -> int:
@@ -66,31 +68,39 @@ class Galerkin(Method):
         return self._order // 2
 
     @property
+    def control_points(self) -> int:
+        """s + 1: a control may have one value for each node."""
+        return self.stages + 1
+
+    @property
     def label(self) -> str:
         """Such as ``galerkin:4``."""
         return f"galerkin:{self._order}"
 
     def options(self) -> dict[str, Any]:
         """All arguments."""
-        return {
-            "order": self._order, "guess": self.guess, "tolerance": self.tolerance, "iterations": self.iterations,
-        }  # fmt: skip
+        return {"order": self._order, "solver": self.solver.options(), "guess": self.guess}
 
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and momenta of the tree's rows (discrete Legendre transform), and no past."""
-        from leastaction.kernels import galerkin_step
+        from leastaction.kernels import galerkin_legendre
 
+        self._check(model)
         x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
-        galerkin_step.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
-        past = np.zeros((model.nv, self.stages + 1))
-        return {"x": x, "p": p, "last": past, "before": past.copy(), "known": np.zeros(1, dtype=np.int64)}
+        galerkin_legendre.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
+        check_closed(model, state.t, x, u)
+        return {
+            "x": x, "p": p, "past": np.zeros((model.nv, 3 * (self.stages + 1))), "lengths": np.ones(3),
+            "known": np.zeros(1, dtype=np.int64), "multipliers": np.zeros((self.stages, link_rows(model))),
+        }  # fmt: skip
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The user's q, and v = M^-1 p."""
-        from leastaction.kernels import galerkin_step
+        from leastaction.kernels import galerkin_legendre
 
         q, v = np.zeros(model.nq), np.zeros(model.nv)
-        galerkin_step.leave(model.system, memory["x"], memory["p"], q, v)
+        if not galerkin_legendre.leave(model.system, 0.0, memory["x"], memory["p"], q, v):
+            raise ConvergenceError(f"{self.label}: {_FAILURES[3]}")
         return q, v
 
     def rollout(
@@ -105,15 +115,72 @@ class Galerkin(Method):
         address = control.callback.address if control.callback else 0
         passive = model.system.passive
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free))
+        controls = control.array[k : k + steps]
+        exact = isinstance(self.solver, Newton)
         done, status = galerkin_step.rollout(
-            model.system, tuple(w.tolist()), b, c, across(model.system.tree.gravity), ahead, clock.t0, k, clock.dt,
-            memory["x"], memory["p"], memory["last"], memory["before"], memory["known"], steps, every,
-            control.array[k : k + steps], address, active, _GUESSES[self.guess], self.tolerance, self.iterations,
-            q, v, count,
+            model.system, tuple(w.tolist()), wide_of(model), None if exact else mass_weights(self.stages),
+            1 if self.guess == "dynamics" else None, (b, c, ahead, balance(self.stages)),
+            across(model.system.tree.gravity), clock.t0 + (k + np.arange(steps)) * clock.dt,
+            np.full(steps, clock.dt), k,
+            memory["x"], memory["p"], memory["past"], memory["lengths"], memory["known"],
+            memory["multipliers"], every, controls if controls.ndim == 3 else controls[:, None], address, active,
+            _GUESSES[self.guess], _KINDS[self.solver.name], self.solver.tolerance, self.solver.iterations, q, v, count,
         )  # fmt: skip
         rows = saved_rows(k, done, every)
         counters = {"iterations": int(count[0]), "evaluations": int(count[1]), "backtracks": int(count[2])}
-        return Chunk(done, _FAILURES.get(status), q[:rows], v[:rows], counters)
+        failure = _FAILURES[status].format(iterations=self.solver.iterations) if status else None
+        return Chunk(done, failure, q[:rows], v[:rows], counters)
+
+    def _check(self, model: Model) -> None:
+        """UnsupportedError for pairs of solver and mechanism that do not exist."""
+        if isinstance(self.solver, Broyden) and link_rows(model):
+            raise UnsupportedError(f"{self.label}: Broyden() takes no loops or constraints; use Newton() or RIQN().")
+        if not isinstance(self.solver, Newton) and "velocity constraints" in model.features:
+            raise UnsupportedError(f"{self.label}: {type(self.solver).__name__}() takes no velocity constraints.")
+
+
+def link_rows(model: Model) -> int:
+    """Number of rows of loops and constraints."""
+    table = model.system.constraints
+    return model.constraint_size + (0 if table is None else int(table.kind[:, 4].sum()))
+
+
+def wide_of(model: Model) -> tuple[int, ...]:
+    """What makes forces on bodies part of the Newton direction; nothing where there are none."""
+    return (0,) if model.mechanism.forces else ()
+
+
+def check_closed(model: Model, t: float, x: FloatArray, u: FloatArray) -> None:
+    """Raise ModelError, naming the joint or constraint, if loops or constraints do not hold at a first state."""
+    from leastaction.kernels import galerkin_legendre
+
+    m = link_rows(model)
+    if m == 0:
+        return
+    gap, rate = np.zeros(m), np.zeros(m)
+    galerkin_legendre.gaps(model.system, t, x, u, gap, rate)
+    model.raise_pending()
+    for what, found in (("open by", gap), ("opening at", rate)):
+        worst = int(np.abs(found).argmax())
+        if not abs(found[worst]) <= _OPEN:
+            raise ModelError(
+                f"'{model.name}': {_link_name(model, worst)} is {what} {abs(found[worst]):.3g} at the first state; "
+                "leastaction.project(model, state) gives the nearest state that closes it."
+            )
+
+
+def _link_name(model: Model, row: int) -> str:
+    """Words for the loop joint or constraint that a row belongs to."""
+    for name, rows in model.loop_rows.items():
+        if rows.start <= row < rows.stop:
+            return f"loop joint '{name}'"
+    row -= model.constraint_size
+    for constraint in model.mechanism.constraints:
+        if constraint.kind != "inequality":
+            if row < constraint.size:
+                return constraint.label
+            row -= constraint.size
+    return "a constraint"
 
 
 def across(gravity: FloatArray) -> FloatArray:
@@ -154,3 +221,18 @@ def lobatto(s: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         [[np.prod([(1 + ca - c[j]) / (c[e] - c[j]) for j in range(s + 1) if j != e]) for e in range(s + 1)] for ca in c]
     )
     return c, w, b, ahead
+
+
+@cache
+def mass_weights(s: int) -> FloatArray:
+    """Inverse (s, s) of At_ag = sum_c w_c b_ca b_cg, rows a = 0..s-1, columns g = 1..s: J is about At (x) M / h."""
+    _, w, b, _ = lobatto(s)
+    return np.ascontiguousarray(np.linalg.inv((b[:, :s] * w[:, None]).T @ b[:, 1:]))
+
+
+@cache
+def balance(s: int) -> FloatArray:
+    """(2, s, s): minus At for positions and minus At (b without node 0)^-1 for velocities; see ``galerkin_links``."""
+    _, _, b, _ = lobatto(s)
+    At = np.linalg.inv(mass_weights(s))
+    return np.array([-At, -At @ np.linalg.inv(b[1:, 1:])])

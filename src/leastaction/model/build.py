@@ -20,7 +20,7 @@ from leastaction.model.model import JointView, Model
 from leastaction.model.motion import joint_motion
 from leastaction.model.pose import inverse_pose
 from leastaction.model.singular import check_singular
-from leastaction.model.tables import Place, force_table, loop_table, passive_table
+from leastaction.model.tables import Place, constraint_table, force_table, loop_table, passive_table
 from leastaction.model.topology import Topology, topology
 
 _KIND = {"revolute": kl.REVOLUTE, "prismatic": kl.PRISMATIC, "helical": kl.HELICAL}
@@ -63,17 +63,19 @@ def build(mechanism: Mechanism) -> Model:
     passive, law_callbacks = passive_table(mechanism, views)
     forces, force_callbacks = force_table(mechanism, places)
     loops, loop_rows = loop_table(mechanism, graph.loops, places)
-    plain = not len(forces.kind) and not len(loops.rows)
+    constraints, constraint_callbacks = constraint_table(mechanism, places)
+    plain = not len(forces.kind) and not len(loops.rows) and not len(constraints.kind)
+    extra = (None, None, None) if plain else (forces, loops, constraints)
     return Model(
         mechanism=mechanism,
         topology=graph,
-        system=kl.System(tree, coordinates, passive, None if plain else forces, None if plain else loops),
+        system=kl.System(tree, coordinates, passive, *extra),
         joints=views,
         places=places,
         body_names=tuple(names[0] for names in rows.names[1:] if names),
         first_rows=first,
         loop_rows=loop_rows,
-        callbacks=(*law_callbacks, *force_callbacks),
+        callbacks=(*law_callbacks, *force_callbacks, *constraint_callbacks),
     )
 
 

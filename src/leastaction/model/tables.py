@@ -11,6 +11,7 @@ from leastaction.errors import ModelError
 from leastaction.kernels import layout as kl
 from leastaction.kernels.callbacks import Callback, force_callback, law_callback
 from leastaction.model.checks import FloatArray
+from leastaction.model.constraints import Constraint
 from leastaction.model.elements import Joint
 from leastaction.model.forces import Force, PointForce, PointSpring, Wrench
 from leastaction.model.joints import layout, loop_rows
@@ -100,19 +101,23 @@ def force_table(mechanism: Mechanism, places: dict[str, Place]) -> tuple[kl.Forc
     bodies: list[int] = []
     frames: list[FloatArray] = []
     data: list[Any] = []
-    addresses: list[int] = []
+    addresses: list[tuple[int, int]] = []
     callbacks: list[Callback] = []
     for force in mechanism.forces:
         code, numbers, callback = _force_row(force, places)
+        derivative = None
+        if code == kl.USER_FORCE:
+            k = len(force.bodies)
+            derivative = force_callback(_derivatives(force, k), 18 * k, 72 * k * k)
         kind.append((code, len(bodies), len(force.bodies)))
         bodies.extend(places[name].row for name in force.bodies)
         frames.extend(flat_pose(places[name].pose) for name in force.bodies)
         data.append(numbers)
-        addresses.append(callback.address if callback else 0)
-        callbacks.extend([callback] if callback else [])
+        addresses.append((callback.address if callback else 0, derivative.address if derivative else 0))
+        callbacks.extend(each for each in (callback, derivative) if each)
     table = kl.Forces(
         _ints(kind, 3), np.array(bodies, dtype=np.int64), _floats(frames, 12), _floats(data, 10),
-        np.array(addresses, dtype=np.int64),
+        _ints(addresses, 2),
     )  # fmt: skip
     return table, callbacks
 
@@ -161,11 +166,60 @@ def _unpacked(force: Force, k: int) -> Any:
     """The force as a function of flat inputs: for each body rotation (9), position (3), twist (6)."""
 
     def call(t: float, flat: FloatArray) -> FloatArray:
-        rows = flat.reshape(k, 18)
-        poses = np.tile(np.eye(4), (k, 1, 1))
-        poses[:, :3, :3] = rows[:, :9].reshape(k, 3, 3)
-        poses[:, :3, 3] = rows[:, 9:12]
-        return force.wrenches(t, poses, rows[:, 12:])
+        return force.wrenches(t, *_poses_and_twists(flat, k))
+
+    return call
+
+
+def _derivatives(force: Force, k: int) -> Any:
+    """K and D of a force as a function of flat inputs, K first, by rows."""
+
+    def call(t: float, flat: FloatArray) -> FloatArray:
+        K, D = force.derivatives(t, *_poses_and_twists(flat, k))
+        return np.concatenate([np.ravel(K), np.ravel(D)])
+
+    return call
+
+
+def _poses_and_twists(flat: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
+    """Poses (k, 4, 4) and twists (k, 6) from k rows of rotation (9), position (3), twist (6)."""
+    rows = flat.reshape(k, 18)
+    poses = np.tile(np.eye(4), (k, 1, 1))
+    poses[:, :3, :3] = rows[:, :9].reshape(k, 3, 3)
+    poses[:, :3, 3] = rows[:, 9:12]
+    return poses, rows[:, 12:]
+
+
+def constraint_table(mechanism: Mechanism, places: dict[str, Place]) -> tuple[kl.Constraints, list[Callback]]:
+    """Equality and velocity constraints of the user, and the callbacks to keep alive."""
+    kind: list[Any] = []
+    bodies: list[int] = []
+    frames: list[FloatArray] = []
+    callbacks: list[Callback] = []
+    start = 0
+    for constraint in mechanism.constraints:
+        if constraint.kind == "inequality":
+            continue
+        code = kl.EQUALITY if constraint.kind == "equality" else kl.VELOCITY
+        k, size = len(constraint.bodies), constraint.size
+        kind.append((code, len(bodies), k, start, size))
+        bodies.extend(places[name].row for name in constraint.bodies)
+        frames.extend(flat_pose(places[name].pose) for name in constraint.bodies)
+        callbacks.append(force_callback(_constraint_rows(constraint, k), 18 * k, size * (1 + 6 * k)))
+        start += size
+    table = kl.Constraints(
+        _ints(kind, 5), np.array(bodies, dtype=np.int64), _floats(frames, 12),
+        np.array([callback.address for callback in callbacks], dtype=np.int64),
+    )  # fmt: skip
+    return table, callbacks
+
+
+def _constraint_rows(constraint: Constraint, k: int) -> Any:
+    """Values and Jacobian of a constraint as a function of flat inputs, as ``_unpacked`` has them."""
+
+    def call(t: float, flat: FloatArray) -> FloatArray:
+        poses, twists = _poses_and_twists(flat, k)
+        return np.concatenate([constraint.value(poses, twists), constraint.matrix(poses, twists).ravel()])
 
     return call
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from leastaction.models.franka_panda import arm
 from leastaction.models.ghost_minitaur import minitaur
-from leastaction.models.linkages import four_bar, n_four_bar, slider_crank
+from leastaction.models.linkages import bricard, four_bar, n_four_bar, slider_crank
 from leastaction.models.registry import REGISTRY, by_name
 from leastaction.models.simple import (
     cart_pole,
@@ -23,6 +23,7 @@ from leastaction.models.unitree_a1 import quadruped
 __all__ = [
     "REGISTRY",
     "arm",
+    "bricard",
     "by_name",
     "cart_pole",
     "chain",

@@ -1,7 +1,7 @@
-"""Planar linkages with loops, in the x-z plane; every loop is closed at q = 0.
+"""Linkages with loops; every loop is closed at q = 0.
 
-Bars are uniform thin rods. Angles turn x towards z (the axis of the hinges is -y), and link frames are parallel to the
-world at q = 0.
+Bars are uniform thin rods, and link frames are parallel to the world at q = 0. The planar ones lie in the x-z plane:
+angles turn x towards z (the axis of the hinges is -y).
 """
 
 from __future__ import annotations
@@ -136,6 +136,37 @@ def slider_crank(
         "slide", "prismatic", parent="world", child="slider", axis=(1.0, 0.0, 0.0), parent_frame=pose(end + pin)
     )
     _close(m, "loop", "rod", pin, "slider", np.zeros(3))
+    return m
+
+
+def bricard(length: float = 1.0, mass: float = 1.0) -> Mechanism:
+    """Bricard's mechanism: five equal rods and the ground along six edges of a cube, one degree of freedom.
+
+    Bodies ``rod1``..``rod5``, revolute joints ``hinge1``..``hinge5`` and ``loop``; each axis is perpendicular to both
+    rods that it joins. Counting joints gives no freedom at all: the loop is redundant in every position, by one row.
+    Benchmark A04 of González, Dopico, Lugrís and Cuadrado, A benchmarking system for MBS simulation software, Multibody
+    System Dynamics 16, 2006: 1 m, 1 kg, at rest, gravity along the second edge (there -y, here -z).
+
+    Args:
+        length: of each rod, metres.
+        mass: of each rod, kg.
+    """
+    length = check_number(length, "bricard: length", positive=True)
+    mass = check_number(mass, "bricard: mass", positive=True)
+    # the corners in order, and the axis of the hinge at the start of each rod
+    steps = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0], [-1, 0, 0], [0, 0, 1]]) * length
+    axes = [(0, 0, 1), (0, 1, 0), (1, 0, 0), (0, 0, 1), (0, 1, 0)]
+    m = Mechanism("bricard")
+    parent, at = "world", np.zeros(3)
+    for i, (vector, axis) in enumerate(zip(steps, axes, strict=True), start=1):
+        color = (BLUE, STEEL, ORANGE)[i % 3]
+        m.add_body(f"rod{i}", **thin_rod(mass, vector), shape=bar(vector, 0.03 * length, color=color))
+        m.add_joint(f"hinge{i}", "revolute", parent=parent, child=f"rod{i}", axis=axis, parent_frame=pose(at))
+        parent, at = f"rod{i}", vector
+    end = pose(steps.sum(axis=0))
+    m.add_joint(
+        "loop", "revolute", parent="world", child="rod5", axis=(1, 0, 0), parent_frame=end, child_frame=pose(at)
+    )
     return m
 
 

@@ -10,7 +10,7 @@ from leastaction.errors import ModelError
 from leastaction.model.mechanism import Mechanism
 from leastaction.models.franka_panda import arm
 from leastaction.models.ghost_minitaur import minitaur
-from leastaction.models.linkages import four_bar, n_four_bar, slider_crank
+from leastaction.models.linkages import bricard, four_bar, n_four_bar, slider_crank
 from leastaction.models.parts import LARGEST_COUNT
 from leastaction.models.simple import (
     cart_pole,
@@ -38,6 +38,7 @@ class Entry(NamedTuple):
 
 REGISTRY: dict[str, Entry] = {
     "arm": Entry(arm, ""),
+    "bricard": Entry(bricard, ""),
     "cart_pole": Entry(cart_pole, ""),
     "chain": Entry(chain, "the number of links, and if wanted the kind of joint: chain:10 or chain:10:spherical"),
     "double_pendulum": Entry(double_pendulum, ""),

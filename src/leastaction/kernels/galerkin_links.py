@@ -1,0 +1,316 @@
+"""Closed loops and constraints of the user in a Galerkin step (Fan et al. 2018, sec. 3.3 and eq. (6)).
+
+Constraints g = 0 are imposed at nodes 1..s; impulses lam^a act at nodes 0..s-1 along G^a, the derivative of g at that
+node. A constraint row k touches up to B bodies: its rate is the sum over them of G . v (wrench-like, about the kernels'
+origin). Velocity constraints of the user have rows h g(q, qdot) and the derivative by the twists as G.
+
+With Y_(a,k) = -J^-1 (row k as a force at node a), Newton's step for motion and multipliers is (Fan et al., sec. 3.3)
+
+    Sc dlam = -(g + G y_r),   Sc[(c, l), (a, k)] = change of row l at node c by Y_(a,k),   y = y_r + sum dlam Y    (9)
+
+in O(m n + m^3). Rows of a node are combined by a constant matrix per kind of row (``balance``), which turns Sc into
+h (G M^-1 G^T) for each node up to higher order; redundant rows are then met by the proximal term alone. For s = 1 the
+step is Newton's; from s = 2 on the turning of the forces at inner nodes is left out of J, an error of O(h^2).
+
+    g      (s+1, m)       gaps at the nodes             G     ((s+1) m, 6 B) rows
+    ends   (m, B)         rows of the tree, or -1       kind  (m,)           EQUALITY (loops too) or VELOCITY
+    lam    (s, m)         impulses                      Y     (s m, nu s)    solutions
+    Sc, LU (s m, s m)     matrices of eq. (9)           eta   (n+1, 6)       spatial variation of the poses at a node
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from leastaction.kernels._calls import call_force
+from leastaction.kernels._jit import MEMORY_OPTIONS, optional, sweep
+from leastaction.kernels._lanes import ld6, st6
+from leastaction.kernels.articulated import expand, reduce
+from leastaction.kernels.dense import lu_factor, lu_solve, proximal_solve
+from leastaction.kernels.forces import give_bodies, link_frame
+from leastaction.kernels.forward import RHO, SWEEPS, loop_size
+from leastaction.kernels.galerkin_impulses import node_tables
+from leastaction.kernels.layout import BALL, EQUALITY, IU, KIND, PARENT, VELOCITY, Floats, Ints
+from leastaction.kernels.loops import last_rate, loop_rows
+from leastaction.kernels.tree import velocities
+from leastaction.spatial._source.vector import add3, axpy6, cross, dot6, join, matvec, scale6
+
+
+class Links(NamedTuple):
+    """Scratch memory of the constraints of one step; see the symbol table of this file."""
+
+    g: Floats
+    G: Floats
+    ends: Ints
+    kind: Ints
+    lam: Floats
+    old: Floats
+    dlam: Floats
+    Y: Floats
+    y: Floats
+    R: Floats
+    Sc: Floats
+    LU: Floats
+    pivot: Ints
+    rhs: Floats
+    rest: Floats
+    eta: Floats
+    given: Floats
+    result: Floats
+
+
+@optional(0)
+def constraint_size(constraints):
+    """Number of rows of the constraints of the user."""
+    m = 0
+    for k in range(constraints.kind.shape[0]):
+        m += constraints.kind[k, 4]
+    return m
+
+
+@optional(0)
+def link_size(loops, constraints):
+    """Number of rows of loops and constraints."""
+    return loop_size(loops) + constraint_size(constraints)
+
+
+@optional(None, MEMORY_OPTIONS)
+def make_links(loops, constraints, tree, s):
+    """Scratch memory; for a mechanism without loops and constraints it is empty."""
+    n, nu = tree.rows.shape[0], tree.rates.shape[0]
+    start = loop_size(loops)
+    m = start + constraint_size(constraints)
+    # most bodies and most numbers of one constraint
+    B, size = 2, 1
+    for k in range(constraints.kind.shape[0]):
+        B = max(B, constraints.kind[k, 2])
+        size = max(size, constraints.kind[k, 4] * (1 + 6 * constraints.kind[k, 2]))
+    ends, kind = np.full((m, B), -1), np.full(m, EQUALITY)
+    for k in range(loops.rows.shape[0]):
+        first = loops.rows[k, 2]
+        for r in range(first, first + loops.rows[k, 3] + loops.rows[k, 4] + (1 if loops.rows[k, 5] > 0 else 0)):
+            ends[r, 0], ends[r, 1] = loops.rows[k, 0], loops.rows[k, 1]
+    for k in range(constraints.kind.shape[0]):
+        first = start + constraints.kind[k, 3]
+        for r in range(first, first + constraints.kind[k, 4]):
+            kind[r] = constraints.kind[k, 0]
+            for c in range(constraints.kind[k, 2]):
+                ends[r, c] = constraints.bodies[constraints.kind[k, 1] + c]
+    ms = m * s
+    return Links(
+        np.zeros((s + 1, m)), np.zeros(((s + 1) * m, 6 * B)), ends, kind, np.zeros((s, m)), np.zeros((s, m)),
+        np.zeros(ms), np.zeros((ms, nu * s)), np.zeros(nu * s), np.zeros((nu, s)), np.zeros((ms, ms)),
+        np.zeros((ms, ms)), np.zeros(ms, np.int64), np.zeros(ms), np.zeros(ms), np.zeros((n, 6)),
+        np.zeros(18 * B), np.zeros(size),
+    )  # fmt: skip
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+@sweep
+def link_rows(system, t, h, f, L, a):
+    """Gaps and rows of all constraints at node a, with the poses f.P and twists f.V of that node."""
+    loops, c = system.loops, system.constraints
+    m, start = L.kind.size, loop_size(loops)
+    loop_rows(loops, f.P, f.V, f.g, f.G, f.bias, f.ends)
+    for k in range(start):
+        L.g[a, k] = f.g[k]
+        row = ld6(f.G, k, 0)
+        st6(L.G, a * m + k, 0, scale6(-1.0, row))
+        st6(L.G, a * m + k, 6, row)
+    for k in range(c.kind.shape[0]):
+        b, count, r, size = c.kind[k, 1], c.kind[k, 2], start + c.kind[k, 3], c.kind[k, 4]
+        give_bodies(c, b, count, f.P, f.V, L.given)
+        call_force(c.address[k], t, L.given, L.result)
+        scale = h if c.kind[k, 0] == VELOCITY else 1.0
+        for i in range(size):
+            L.g[a, r + i] = scale * L.result[i]
+            # a row by the body twist, in link axes, as a wrench about the origin
+            for e in range(count):
+                R, p = link_frame(c, b + e, f.P)
+                o = size + 6 * (count * i + e)
+                turn = matvec(R, (L.result[o], L.result[o + 1], L.result[o + 2]))
+                push = matvec(R, (L.result[o + 3], L.result[o + 4], L.result[o + 5]))
+                st6(L.G, a * m + r + i, 6 * e, join(add3(turn, cross(p, push)), push))
+
+
+@optional(0.0)
+def link_impulses(loops, system, nodes, t, w, f, L):
+    """Rows at all nodes, and their impulses added to w.G; returns the largest gap at nodes 1..s."""
+    s, m, largest = len(nodes.w) - 1, L.kind.size, 0.0
+    if m == 0:
+        return 0.0
+    for a in range(s + 1):
+        node_tables(w, f, a)
+        link_rows(system, t + nodes.c[a] * nodes.h, nodes.h, f, L, a)
+        for k in range(m):
+            if a > 0:
+                largest = max(largest, abs(L.g[a, k]))
+            if a < s:
+                for e in range(L.ends.shape[1]):
+                    i = L.ends[k, e]
+                    if i >= 0:
+                        st6(w.G, i, 6 * a, axpy6(L.lam[a, k], ld6(L.G, a * m + k, 6 * e), ld6(w.G, i, 6 * a)))
+    return largest
+
+
+@optional(0.0)
+def gap_squares(loops, L):
+    """Sum of the squares of the gaps at nodes 1..s."""
+    total = 0.0
+    for a in range(1, L.g.shape[0]):
+        for k in range(L.kind.size):
+            total += L.g[a, k] * L.g[a, k]
+    return total
+
+
+# --- the step of the multipliers ------------------------------------------------------------------------------------
+@sweep
+def push_row(tree, w, L, a, k, m):
+    """L.R: row k as a generalised force at node a."""
+    for d in range(L.R.shape[0]):
+        for e in range(L.R.shape[1]):
+            L.R[d, e] = 0.0
+    for e in range(L.ends.shape[1]):
+        if L.ends[k, e] > 0:
+            row = ld6(L.G, a * m + k, 6 * e)
+            d = last_rate(tree, L.ends[k, e])
+            while d >= 0:
+                L.R[d, a] += dot6(row, ld6(w.S, d, 6 * a))
+                d = tree.rates[d, 1]
+
+
+@sweep
+def measure(tree, nodes, w, L, y, out):
+    """Changes of all rows at nodes 1..s by a step y; w.z must be the variation of the twists that belongs to it."""
+    s, m = len(nodes.w) - 1, L.kind.size
+    for c in range(1, s + 1):
+        # poses
+        for i in range(1, tree.rows.shape[0]):
+            d, v = tree.rows[i, IU], ld6(L.eta, tree.rows[i, PARENT], 0)
+            if tree.rows[i, KIND] == BALL:
+                for j in range(3):
+                    v = axpy6(y[d * s + 3 * (c - 1) + j], ld6(w.S, d + j, 6 * c), v)
+            else:
+                v = axpy6(y[d * s + c - 1], ld6(w.S, d, 6 * c), v)
+            st6(L.eta, i, 0, v)
+        # rows
+        for k in range(m):
+            change = 0.0
+            for e in range(L.ends.shape[1]):
+                i = L.ends[k, e]
+                if i > 0:
+                    row = ld6(L.G, c * m + k, 6 * e)
+                    change += (
+                        nodes.h * dot6(row, ld6(w.z, i, 6 * c))
+                        if L.kind[k] == VELOCITY
+                        else dot6(row, ld6(L.eta, i, 0))
+                    )
+            out[(c - 1) * m + k] = change
+
+
+@sweep
+def balanced(nodes, L, x, out):
+    """Combine the rows of the nodes: out_a = sum_c balance[kind][a, c] x_c."""
+    s, m = len(nodes.w) - 1, L.kind.size
+    for k in range(m):
+        for a in range(s):
+            total = 0.0
+            for c in range(s):
+                total += nodes.balance[L.kind[k], a, c] * x[c * m + k]
+            out[a * m + k] = total
+
+
+@sweep
+def solve_links(nodes, w, L, y):
+    """dlam from Sc and the right-hand side, then y += sum dlam Y. Returns False if the factorisation fails."""
+    ms = L.dlam.size
+    balanced(nodes, L, L.rhs, L.rest)
+    top = 0.0
+    for i in range(ms):
+        L.rhs[i] = L.rest[i]
+        L.dlam[i] = 0.0
+        top = max(top, abs(L.Sc[i, i]))
+    if top == 0.0:
+        return True
+    for i in range(ms):
+        for j in range(ms):
+            L.LU[i, j] = L.Sc[i, j]
+        L.LU[i, i] += RHO * top
+    if not lu_factor(L.LU, L.pivot):
+        return False
+    # the proximal term, taken off again sweep by sweep
+    for _ in range(SWEEPS):
+        for i in range(ms):
+            t = L.rhs[i]
+            for j in range(ms):
+                t -= L.Sc[i, j] * L.dlam[j]
+            L.rest[i] = t
+        lu_solve(L.LU, L.pivot, L.rest)
+        for i in range(ms):
+            L.dlam[i] += L.rest[i]
+    for k in range(ms):
+        for e in range(y.size):
+            y[e] += L.dlam[k] * L.Y[k, e]
+    return True
+
+
+@optional(None)
+def keep_multipliers(loops, L):
+    """Remember the multipliers before a step."""
+    for a in range(L.lam.shape[0]):
+        for k in range(L.lam.shape[1]):
+            L.old[a, k] = L.lam[a, k]
+
+
+@optional(None)
+def add_multipliers(loops, L, alpha):
+    """A part of the step of the multipliers."""
+    m = L.kind.size
+    for a in range(L.lam.shape[0]):
+        for k in range(m):
+            L.lam[a, k] = L.old[a, k] + alpha * L.dlam[a * m + k]
+
+
+# --- velocities that keep the constraints ---------------------------------------------------------------------------
+@optional(True)
+def project_rates(loops, system, t, f, L, u):
+    """Add M^-1 G^T nu to u so that the constraints are kept; f holds what ``rates_of`` left. O(m n + m^3)."""
+    tree, m = system.tree, L.kind.size
+    if m == 0:
+        return True
+    velocities(tree, u, f.S, f.V)
+    link_rows(system, t, 1.0, f, L, 0)
+    for k in range(m):
+        rate = 0.0
+        for e in range(L.ends.shape[1]):
+            if L.ends[k, e] > 0:
+                rate += dot6(ld6(L.G, k, 6 * e), ld6(f.V, L.ends[k, e], 0))
+        # a velocity constraint of the user is its own rate
+        L.rhs[k] = -L.g[0, k] if L.kind[k] == VELOCITY else -rate
+    for d in range(f.f.size):
+        f.f[d] = 0.0
+    none = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    for k in range(m):
+        for i in range(f.F.shape[0]):
+            st6(f.F, i, 0, none)
+        for e in range(L.ends.shape[1]):
+            if L.ends[k, e] >= 0:
+                i = L.ends[k, e]
+                st6(f.F, i, 0, axpy6(-1.0, ld6(L.G, k, 6 * e), ld6(f.F, i, 0)))
+        reduce(tree, f.S, f.F, f.f, f.U, f.y)
+        expand(tree, f.S, f.U, f.y, f.Z, L.Y[k])
+        for r in range(m):
+            change = 0.0
+            for e in range(L.ends.shape[1]):
+                if L.ends[r, e] > 0:
+                    change += dot6(ld6(L.G, r, 6 * e), ld6(f.Z, L.ends[r, e], 0))
+            L.Sc[r, k] = change
+    if not proximal_solve(L.Sc[:m, :m], L.rhs[:m], L.LU[:m, :m], L.rest[:m], L.dlam[:m], RHO, SWEEPS):
+        return False
+    for d in range(u.size):
+        for k in range(m):
+            u[d] += L.dlam[k] * L.Y[k, d]
+    return True

@@ -1,0 +1,204 @@
+"""Loops and constraints of the user under the Galerkin integrators; forces on bodies; other root finders; guesses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from leastaction.methods.galerkin import link_rows
+
+TIGHT = la.Newton(1e-14)
+
+
+def point_distance(poses):
+    """Distance of the body's origin from the world's, squared, minus one."""
+    p = poses[0, :3, 3]
+    return np.array([p @ p - 1.0])
+
+
+def point_distance_jacobian(poses):
+    R, p = poses[0, :3, :3], poses[0, :3, 3]
+    return np.concatenate([np.zeros(3), 2.0 * p @ R])[None]
+
+
+def rod() -> la.Model:
+    """A body on three slides that a constraint of the user holds at one metre from the origin: a spherical pendulum."""
+    m = la.Mechanism("rod")
+    m.add_body("carrier", mass=0.0)
+    m.add_body("middle", mass=0.0)
+    m.add_body("bob", mass=2.0, inertia=(0.01, 0.01, 0.01))
+    m.add_joint("x", "prismatic", parent="world", child="carrier", axis=(1, 0, 0))
+    m.add_joint("y", "prismatic", parent="carrier", child="middle", axis=(0, 1, 0))
+    m.add_joint("z", "prismatic", parent="middle", child="bob", axis=(0, 0, 1))
+    m.add_constraint(la.Constraint(("bob",), point_distance, point_distance_jacobian, name="rod"))
+    return m.build()
+
+
+def sleigh() -> la.Model:
+    """Chaplygin's sleigh with its centre of mass at the knife edge, which cannot slip sideways."""
+
+    def sideways(poses, twists):
+        return np.array([twists[0, 4]])
+
+    def by_twist(poses, twists):
+        return np.eye(6)[4][None]
+
+    m = la.Mechanism("sleigh", gravity=(0, 0, 0))
+    m.add_body("sleigh", mass=1.5, inertia=(0.2, 0.2, 0.3))
+    m.add_joint("floor", "planar", parent="world", child="sleigh")
+    m.add_constraint(la.Constraint(("sleigh",), sideways, by_twist, kind="velocity", name="knife"))
+    return m.build()
+
+
+def disc(radius: float = 0.5) -> la.Model:
+    """A thin disc that rolls on the floor z = 0: its lowest point is on the floor and does not slip."""
+
+    def lowest(pose):
+        # from the centre to the lowest point, in link axes; the axis of the disc is the link's y
+        down = pose[:3, :3].T @ np.array([0.0, 0.0, -1.0])
+        down[1] = 0.0
+        return radius * down / np.linalg.norm(down)
+
+    def height(poses):
+        return (poses[0, :3, 3] + poses[0, :3, :3] @ lowest(poses[0]))[2:]
+
+    def height_jacobian(poses):
+        c, R = lowest(poses[0]), poses[0, :3, :3]
+        return np.hstack([np.cross(c, R[2]), R[2]])[None]
+
+    def slip(poses, twists):
+        c, R = lowest(poses[0]), poses[0, :3, :3]
+        return (R @ (twists[0, 3:] + np.cross(twists[0, :3], c)))[:2]
+
+    def slip_jacobian(poses, twists):
+        c, R = lowest(poses[0]), poses[0, :3, :3]
+        cross = np.array([[0, c[2], -c[1]], [-c[2], 0, c[0]], [c[1], -c[0], 0]])
+        return (R @ np.hstack([cross, np.eye(3)]))[:2]
+
+    m = la.Mechanism("disc")
+    mass = 2.0
+    m.add_body("disc", mass=mass, inertia=mass * radius**2 * np.array([0.25, 0.5, 0.25]))
+    m.add_joint("root", "free", parent="world", child="disc")
+    m.add_constraint(la.Constraint(("disc",), height, height_jacobian, name="floor"))
+    m.add_constraint(la.Constraint(("disc",), slip, slip_jacobian, kind="velocity", size=2, name="rolling"))
+    return m.build()
+
+
+# --- loops ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("order", [2, 4])
+def test_loops_stay_closed_and_the_energy_stays_in_a_band(order):
+    model = la.models.four_bar().build()
+    x0 = la.project(model, model.state(v=[3.0, 0.0, 0.0]))
+    run = la.simulate(model, x0, dt=0.005, duration=20.0, method=la.Galerkin(order))
+    assert run.constraint_error.max() < 1e-13  # measured 3e-15
+    energy = run.energy.total
+    # bands of the first and the last quarter
+    first, last = np.ptp(energy[:1000]), np.ptp(energy[-1000:])
+    assert last < 1.5 * first
+    assert abs(energy[-1000:].mean() - energy[:1000].mean()) < 0.2 * first
+
+
+def test_a_mechanism_that_is_redundant_everywhere():
+    model = la.models.bricard().build()
+    run = la.simulate(model, dt=0.01, duration=4.0, method=la.Galerkin(2, solver=TIGHT))
+    assert run.constraint_error.max() < 1e-12
+    # against explicit steps at the level of accelerations, whose loops drift
+    other = la.simulate(model, dt=0.001, duration=1.0, method="rk4")
+    fine = la.simulate(model, dt=0.001, duration=1.0, method=la.Galerkin(2))
+    assert np.abs(fine.q[-1] - other.q[-1]).max() < 1e-4
+    assert np.ptp(run.energy.total) < 0.2
+
+
+def test_multipliers_of_the_steps_are_forces():
+    model = la.models.four_bar().build()
+    x0 = la.project(model, model.state(v=[1.0, 0.0, 0.0]))
+    dt = 1e-3
+    run = la.simulate(model, x0, dt=dt, duration=0.2, method=la.Galerkin(2))
+    # the impulse at a node belongs to half a step on either side; the last step starts one row before the last
+    impulses = run.memory["multipliers"][0]
+    assert np.abs(impulses / dt - run.multipliers[-2]).max() < 1e-3 * np.abs(run.multipliers).max()
+
+
+def test_a_start_that_is_open_is_refused_and_the_way_out_named():
+    model = la.models.four_bar().build()
+    with pytest.raises(la.ModelError, match=r"loop joint 'loop' is open by .*project"):
+        la.simulate(model, model.state([0.1, 0.0, 0.0]), dt=0.01, duration=0.1, method=la.Galerkin(2))
+    with pytest.raises(la.ModelError, match=r"loop joint 'loop' is opening at .*project"):
+        la.simulate(model, model.state(v=[1.0, 0.0, 0.0]), dt=0.01, duration=0.1, method=la.Galerkin(2))
+    with pytest.raises(la.ModelError, match=r"Constraint 'rod' is open by .*project"):
+        la.simulate(rod(), dt=0.01, duration=0.1, method=la.Galerkin(2))
+
+
+# --- constraints of the user ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("order", [2, 4])
+def test_an_equality_constraint_is_a_rod(order):
+    model = rod()
+    assert link_rows(model) == 1
+    x0 = la.project(model, model.state([0.6, 0.0, -0.8], [0.0, 1.0, 0.0]))
+    # the same as a spherical pendulum of a point mass with the same inertia, which does not turn here
+    errors = []
+    for n in (40, 80):
+        run = la.simulate(model, x0, dt=0.4 / n, duration=0.4, method=la.Galerkin(order, solver=TIGHT))
+        errors.append(run.q[-1])
+        assert run.constraint_error.max() < 1e-13
+    fine = la.simulate(model, x0, dt=0.4 / 320, duration=0.4, method=la.Galerkin(4, solver=TIGHT)).q[-1]
+    slope = np.log2(np.linalg.norm(errors[0] - fine) / np.linalg.norm(errors[1] - fine))
+    assert abs(slope - order) < 0.15
+    # energy and the angular momentum about the vertical through the origin
+    assert np.ptp(run.energy.total) < (2e-3 if order == 2 else 2e-7)
+
+
+def test_a_knife_edge_goes_in_circles():
+    model = sleigh()
+    speed, spin = 0.7, 1.3
+    x0 = model.state(v=[speed, 0.0, spin])
+    errors = []
+    for n in (50, 100):
+        run = la.simulate(model, x0, dt=2.0 / n, duration=2.0, method=la.Galerkin(2, solver=TIGHT))
+        circle = speed / spin * np.array([np.sin(spin * 2.0), 1.0 - np.cos(spin * 2.0)])
+        errors.append(np.linalg.norm(run.q[-1, :2] - circle))
+        # the angle is exact, and so is the kinetic energy up to the order
+        assert run.q[-1, 2] == pytest.approx(2.0 * spin, abs=1e-12)
+    assert np.log2(errors[0] / errors[1]) > 0.9
+
+
+def test_a_disc_rolls_without_slipping():
+    model = disc()
+    x0 = la.project(model, model.state([0, 0, 0.5, 1, 0, 0, 0], [0.1, 3.0, 0.2, 1.5, 0, 0]))
+    run = la.simulate(model, x0, dt=0.002, duration=1.0, method=la.Galerkin(2))
+    assert run.constraint_error.max() < 1e-11
+    energy = run.energy.total
+    assert np.abs(energy - energy[0]).max() < 1e-2 * run.energy.kinetic[0]
+
+
+def test_constraints_need_a_method_that_has_them():
+    with pytest.raises(la.UnsupportedError, match="galerkin"):
+        la.simulate(sleigh(), dt=0.01, duration=0.1, method="rk4")
+    with pytest.raises(la.UnsupportedError, match="velocity constraints"):
+        la.simulate(sleigh(), dt=0.01, duration=0.1, method=la.Galerkin(2, solver=la.RIQN()))
+    with pytest.raises(la.UnsupportedError, match="Broyden"):
+        la.simulate(la.models.four_bar().build(), dt=0.01, duration=0.1, method=la.Galerkin(2, solver=la.Broyden()))
+
+
+# --- root finders and guesses ---------------------------------------------------------------------------------------
+def test_all_root_finders_find_the_same_steps():
+    model = la.models.chain(6).build()
+    x0 = model.state(np.linspace(0.3, 0.9, 6))
+    runs = {
+        solver.name: la.simulate(model, x0, dt=0.002, duration=0.2, method=la.Galerkin(2, solver=solver))
+        for solver in (la.Newton(1e-13), la.RIQN(1e-13), la.Broyden(1e-13))
+    }
+    counts = {name: run.report.counters["iterations"] / run.steps for name, run in runs.items()}
+    for run in runs.values():
+        assert np.abs(run.q[-1] - runs["newton"].q[-1]).max() < 1e-10
+    assert counts["newton"] < counts["broyden"] < counts["riqn"]
+
+
+@pytest.mark.parametrize("guess", ["hold", "euler", "dynamics", "quadratic", "cubic"])
+def test_every_guess_leads_to_the_same_steps(guess):
+    model = la.models.chain(6).build()
+    x0 = model.state(np.linspace(0.3, 0.9, 6))
+    run = la.simulate(model, x0, dt=0.002, duration=0.2, method=la.Galerkin(2, guess=guess, solver=TIGHT))
+    best = la.simulate(model, x0, dt=0.002, duration=0.2, method=la.Galerkin(2, solver=TIGHT))
+    assert np.abs(run.q[-1] - best.q[-1]).max() < 1e-11
