@@ -26,7 +26,7 @@ def bench_ensembles(environments: int = 256, links: int = 10, steps: int = 500) 
     dt, model = 0.001, bench._chain(links)
     rng = np.random.default_rng(1)
     q, v = rng.uniform(-0.6, 0.6, (environments, links)), rng.uniform(-1.0, 1.0, (environments, links))
-    method, idle = Galerkin(2, solver=Newton(1e-10)), Control(np.zeros((0, links)))
+    method, idle = Galerkin(2, solver=Newton(tolerance=1e-10)), Control(np.zeros((0, links)))
     starts = [method.start(model, model.state(*pair)) for pair in zip(q, v, strict=True)]
 
     def lanes() -> None:

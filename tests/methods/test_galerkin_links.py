@@ -91,7 +91,7 @@ def test_loops_stay_closed_and_the_energy_stays_in_a_band(order):
     model = la.models.four_bar().build()
     x0 = la.project(model, model.state(v=[3.0, 0.0, 0.0]))
     run = la.simulate(model, x0, dt=0.005, duration=20.0, method=la.Galerkin(order))
-    assert run.constraint_error.max() < 1e-13  # measured 3e-15
+    assert run.constraint_error.max() < 2e-12  # measured 8e-13: a gap within tolerance is not closed further
     energy = run.energy.total
     # bands of the first and the last quarter
     first, last = np.ptp(energy[:1000]), np.ptp(energy[-1000:])
@@ -117,7 +117,8 @@ def test_multipliers_of_the_steps_are_forces():
     run = la.simulate(model, x0, dt=dt, duration=0.2, method=la.Galerkin(2))
     # the impulse at a node belongs to half a step on either side; the last step starts one row before the last
     impulses = run.memory["multipliers"][0]
-    assert np.abs(impulses / dt - run.multipliers[-2]).max() < 1e-3 * np.abs(run.multipliers).max()
+    forces = run.multipliers["loop"]
+    assert np.abs(impulses / dt - forces[-2]).max() < 1e-3 * np.abs(forces).max()
 
 
 def test_a_start_that_is_open_is_refused_and_the_way_out_named():

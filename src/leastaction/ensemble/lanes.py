@@ -14,9 +14,6 @@ from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
 from leastaction.solve.solvers import Newton
 
-# numbers of the guesses that the kernel knows, as in ``kernels/galerkin_step.py``
-_GUESSES = {"hold": 0, "euler": 1, "quadratic": 2}
-
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
@@ -31,15 +28,16 @@ class Lanes:
 def has_lanes(method: Method, model: Model) -> bool:
     """Whether a method has a kernel in lanes for a model.
 
-    ``Galerkin(2)`` with Newton's method and one of three guesses; only screws, no loops or constraints, no forces on
-    bodies.
+    ``Galerkin(2)`` with Newton's method and any guess but "dynamics"; only screws, no closed loops or constraints, no
+    forces on bodies.
     """
-    if not isinstance(method, Galerkin) or method.order != 2:
+    if not isinstance(method, Galerkin) or method.order != 2 or not isinstance(method.solver, Newton):
         return False
-    system = model.system
+    # options that are not known here must be as by default
+    usual, system = Galerkin(2, solver=method.solver, guess=method.guess), model.system
+    plain = system.forces is None and system.loops is None and system.constraints is None
     screws = not (system.tree.rows[1:, KIND] == BALL).any()
-    usual = isinstance(method.solver, Newton) and method.guess in _GUESSES
-    return usual and screws and system.forces is None and system.loops is None
+    return bool(method.guess != "dynamics" and method.options() == usual.options() and plain and screws)
 
 
 def roll_lanes(
@@ -53,21 +51,27 @@ def roll_lanes(
 
     if not isinstance(method, Galerkin):
         raise TypeError(f"{method.label} has no kernel in lanes")
+    guesses = {
+        "hold": galerkin_step.HOLD,
+        "euler": galerkin_step.EULER,
+        "quadratic": galerkin_step.QUADRATIC,
+        "cubic": galerkin_step.CUBIC,
+    }
     number, rows, passive = len(starts), saved_rows(0, steps, every), model.system.passive
     x, p = np.array([start["x"] for start in starts]), np.array([start["p"] for start in starts])
-    last, before = np.zeros((number, model.nv)), np.zeros((number, model.nv))
+    past, solver = np.zeros((number, 3, model.nv)), method.solver
     q, v = np.zeros((number, rows, model.nq)), np.zeros((number, rows, model.nv))
     done, status, count = np.zeros(number, np.int64), np.zeros(number, np.int64), np.zeros((number, 4), np.int64)
     c, w, b, _ = lobatto(1)
     galerkin_lanes_step.rollout(
-        model.system, tuple(w.tolist()), b, c, across(model.system.tree.gravity), balance(1), dt, x, p, last, before,
-        steps, every, controls, bool(len(passive.screw)), _GUESSES[method.guess], method.solver.tolerance,
-        method.solver.iterations, q, v, done, status, count,
+        model.system, tuple(w.tolist()), (b, c, balance(1)), across(model.system.tree.gravity), dt, x, p, past, steps,
+        every, controls, bool(len(passive.screw)), guesses[method.guess], solver.tolerance, solver.iterations,
+        q, v, done, status, count,
     )  # fmt: skip
     # the memories, as if each had run alone
     for e, memory in enumerate(starts):
         memory["x"][:], memory["p"][:] = x[e], p[e]
-        memory["past"][:, 1], memory["past"][:, 3], memory["known"][0] = last[e], before[e], min(int(done[e]), 2)
-        memory["lengths"][:] = dt
+        memory["past"][:, 1::2], memory["known"][0] = past[e].T, min(int(done[e]), 3)
+        memory["lengths"][: int(done[e])] = dt
     totals = count.sum(axis=0).tolist()
     return Lanes(q, v, done, dict(zip(("iterations", "evaluations", "backtracks"), totals, strict=False)))

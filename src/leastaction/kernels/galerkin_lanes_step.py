@@ -4,7 +4,7 @@ The decisions of Newton's method are those of ``galerkin_step.solve_step``, take
 has converged keeps its iterate while the others go on, a lane whose line search cuts keeps its direction. A lane that
 fails stops at its last good state; the caller redoes it alone with the scalar kernel.
 
-    x (nx, 4), p (nu, 4)  coordinates and momenta       last, before (nu, 4)  displacements of the last two steps
+    x (nx, 4), p (nu, 4)  coordinates and momenta       past (nu, 3, 4)  displacements of the last three steps
     Symbols of one step are those of ``galerkin``; the state of a lane's Newton iteration is in ``Search``.
 """
 
@@ -33,6 +33,7 @@ from leastaction.kernels.galerkin_step import (
     MOST,
     NOT_CONVERGED,
     NOT_FINITE,
+    QUADRATIC,
     extrapolation,
 )
 from leastaction.kernels.layout import IU, IX, Floats
@@ -243,22 +244,22 @@ def begin_step(tree, nodes, x, w, moved):
 
 
 @kernel
-def guess_lanes(tree, nodes, mode, known, u, last, before, w, g):
+def guess_lanes(tree, nodes, mode, known, u, past, lengths, w, g):
     """First iterate in w.xi; a lane that has failed stays where it is."""
-    alive, h = ld(g.masks, 0, ALIVE), nodes.h
-    e1, e2, _ = extrapolation(h, (h, h, h), min(known, 2))
+    alive = ld(g.masks, 0, ALIVE)
+    e1, e2, e3 = extrapolation(nodes.h, lengths, min(known, 2) if mode == QUADRATIC else known)
     for d in range(tree.rates.shape[0]):
         if mode == HOLD:
             xi = number(u, 0.0)
         elif mode == EULER or known == 0:
             xi = nodes.c[1] * nodes.h * ld1(u, d)
         else:
-            xi = e1 * ld1(last, d) + e2 * ld1(before, d)
+            xi = e1 * ld(past, d, 0) + e2 * ld(past, d, 1) + e3 * ld(past, d, 2)
         st(w.xi, d, 1, pick(alive, 0.5, xi, number(u, 0.0)))
 
 
 @kernel
-def finish_step(tree, x, p, last, before, w, g, status, first, k, done):
+def finish_step(tree, x, p, past, w, g, status, first, k, done):
     """Take the step in the lanes that have converged to finite momenta. Returns False if one failed in this step."""
     sound = True
     for e in range(LANES):
@@ -278,8 +279,9 @@ def finish_step(tree, x, p, last, before, w, g, status, first, k, done):
         xi = ld(w.xi, d, 1)
         st1(x, c, pick(alive, 0.5, ld1(x, c) + xi, ld1(x, c)))
         st1(p, d, pick(alive, 0.5, ld1(w.pn, d), ld1(p, d)))
-        st1(before, d, pick(alive, 0.5, ld1(last, d), ld1(before, d)))
-        st1(last, d, pick(alive, 0.5, xi, ld1(last, d)))
+        st(past, d, 2, pick(alive, 0.5, ld(past, d, 1), ld(past, d, 2)))
+        st(past, d, 1, pick(alive, 0.5, ld(past, d, 0), ld(past, d, 1)))
+        st(past, d, 0, pick(alive, 0.5, xi, ld(past, d, 0)))
     return sound
 
 
@@ -316,19 +318,20 @@ def save_lanes(system, x, p, f, u, g, first, row, out_q, out_v):
 
 @entry
 def rollout(
-    system, weights, b, c, across, balance, h, xs, ps, lasts, befores, steps, every, controls, passive, mode, rtol,
-    most, out_q, out_v, done, status, count,
+    system, weights, tables, across, h, xs, ps, pasts, steps, every, controls, passive, mode, rtol, most,
+    out_q, out_v, done, status, count,
 ):  # fmt: skip
     """Advance E environments by up to ``steps`` steps from their first state, with no past; four at a time.
 
-    xs (E, nx), ps, lasts, befores (E, nu) move on in place; controls is (E or 1, steps, nu) or has no rows. out_q and
-    out_v (E, rows, ...) get every ``every``-th state. done, status (E,) and count (E, 4) say how far each one came; an
-    environment that failed is left at its last good state.
+    tables: (b, c, balance). xs (E, nx), ps (E, nu) move on in place, pasts (E, 3, nu) get the last displacements;
+    controls is (E or 1, steps, nu) or has no rows. out_q and out_v (E, rows, ...) get every ``every``-th state. done,
+    status (E,) and count (E, 4) say how far each one came; one that failed is left at its last good state.
     """
     tree, nx, nu = system.tree, xs.shape[1], ps.shape[1]
+    b, c, balance = tables
     nodes = Nodes(weights, (), b, c, h, across, balance)
     w, g = make_lane_work(tree, weights), make_search(nx, nu)
-    x, p, last, before = np.zeros((nx, LANES)), np.zeros((nu, LANES)), np.zeros((nu, LANES)), np.zeros((nu, LANES))
+    x, p, past, lengths = np.zeros((nx, LANES)), np.zeros((nu, LANES)), np.zeros((nu, 3, LANES)), np.ones(3)
     u, f = np.zeros((nu, LANES)), make_work(system, x)
     for first in range(0, xs.shape[0], LANES):
         size = min(LANES, xs.shape[0] - first)
@@ -336,7 +339,9 @@ def rollout(
         load_lanes(ps, first, size, p)
         for e in range(LANES):
             g.masks[0, ALIVE, e] = 1.0 if e < size else 0.0
-        moved, left, row = False, size, 0
+        moved, row = False, 0
+        for j in range(3):
+            lengths[j] = 1.0
         for k in range(steps):
             if controls.shape[0] > 0:
                 for e in range(size):
@@ -346,11 +351,12 @@ def rollout(
             begin_step(tree, nodes, x, w, moved)
             if mode == EULER or k == 0:
                 lane_rates(tree, x, p, f, u)
-            guess_lanes(tree, nodes, mode, k, u, last, before, w, g)
+            guess_lanes(tree, nodes, mode, min(k, 3), u, past, lengths, w, g)
             active = passive or controls.shape[0] > 0
             solve_lanes(system, nodes, x, p, active, rtol, most, w, f, g, count, first)
             next_momentum(tree, nodes, p, w)
-            moved = finish_step(tree, x, p, last, before, w, g, status, first, k, done)
+            moved = finish_step(tree, x, p, past, w, g, status, first, k, done)
+            lengths[2], lengths[1], lengths[0] = lengths[1], lengths[0], h
             # what came of it
             if not moved:
                 left = 0
@@ -363,5 +369,7 @@ def rollout(
                 row += 1
         store_lanes(x, first, size, xs)
         store_lanes(p, first, size, ps)
-        store_lanes(last, first, size, lasts)
-        store_lanes(before, first, size, befores)
+        for e in range(size):
+            for d in range(nu):
+                for j in range(3):
+                    pasts[first + e, j, d] = past[d, j, e]
