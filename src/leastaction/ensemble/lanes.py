@@ -47,7 +47,7 @@ def roll_lanes(
 
     An environment that fails is left at its last good step.
     """
-    from leastaction.kernels import galerkin_lanes_step
+    from leastaction.kernels import galerkin_lanes_step, galerkin_step
 
     if not isinstance(method, Galerkin):
         raise TypeError(f"{method.label} has no kernel in lanes")
