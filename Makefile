@@ -47,13 +47,15 @@ lint: $(VENV)/.test  ## check style and types
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-# The kernels are compiled once before two test processes would compile them at the same time.
+# The kernels are compiled once, by two processes, before two test processes would both compile the same ones.
+WARMUP := $(BIN)/leastaction warmup --form full & full=$$!; $(BIN)/leastaction warmup --form plain && wait $$full
+
 test: lint  ## check style and types, then run the tests
-	@$(BIN)/leastaction warmup
+	@$(WARMUP)
 	@$(BIN)/python -m pytest -n 2 -q
 
 test-slow: $(VENV)/.test  ## run the long tests too
-	@$(BIN)/leastaction warmup
+	@$(WARMUP)
 	@$(BIN)/python -m pytest -n 2 -q -m ""
 
 docs: $(VENV)/.docs  ## write the documentation to build/docs

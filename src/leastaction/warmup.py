@@ -32,6 +32,10 @@ LOOPS_ONLY = ("loop_gaps", "loop_wrenches")
 """Entry points that a mechanism without loops never reaches."""
 
 
+FORMS = ("plain", "with loops and forces")
+"""The two forms of the kernels."""
+
+
 class Done(NamedTuple):
     """What one job did: the form of the kernels, the job, its seconds, the entry points that it had to compile."""
 
@@ -48,7 +52,7 @@ def variants() -> dict[str, Model]:
     origin, push = np.zeros(3), np.array([0.0, 0.0, 0.1])
     full.add_force(PointForce("rocker", origin, push))
     full.add_force(PointSpring("world", origin, "coupler", origin, stiffness=1.0))
-    return {"plain": plain.build(), "with loops and forces": full.build()}
+    return dict(zip(FORMS, (plain.build(), full.build()), strict=True))
 
 
 def _run(model: Model, method: str, control: Any = None) -> Trajectory:
@@ -74,6 +78,11 @@ def _with_function(model: Model, method: str) -> Trajectory:
     return _run(model, method, lambda t, state: np.zeros(model.nv))
 
 
+def _loops_alone(model: Model, method: str) -> Trajectory:
+    """Two steps of a mechanism with loops but no forces on bodies, for which Galerkin has a smaller program."""
+    return _run(models.four_bar().build() if model.loop_names else model, method)
+
+
 def _with_step_control(model: Model) -> Trajectory:
     """A short run that chooses its steps."""
     return simulate(model, dt=ClassicSteps(1e-3, 0.001), duration=0.002, method="rk4")
@@ -89,6 +98,8 @@ JOBS: dict[str, Callable[[Model], Any]] = {
     "simulate, adaptive, with a control function": partial(_with_function, method="adaptive"),
     "simulate, rk4, with a control function": partial(_with_function, method="rk4"),
     "simulate, rk4, with step control": _with_step_control,
+    "simulate, galerkin:2, loops alone": partial(_loops_alone, method="galerkin:2"),
+    "simulate, galerkin:4, loops alone": partial(_loops_alone, method="galerkin:4"),
     "Trajectory.energy": lambda model: _run(model, "rk4").energy,
     "Trajectory.momentum": lambda model: _run(model, "rk4").momentum,
     "Trajectory.constraint_error": lambda model: _run(model, "rk4").constraint_error,
@@ -115,12 +126,14 @@ JOBS: dict[str, Callable[[Model], Any]] = {
 """What is run for each form of the kernels."""
 
 
-def warm_up(console: Any) -> list[Done]:
-    """Run every job for both forms; a line for each that compiled something, and a summary."""
+def warm_up(console: Any, form: str | None = None) -> list[Done]:
+    """Run every job for both forms, or for one; a line for each that compiled something, and a summary."""
     from leastaction.kernels._jit import cache_folder
 
     begin, out = time.perf_counter(), []
     for variant, model in variants().items():
+        if form not in (None, variant):
+            continue
         for name, job in JOBS.items():
             with console.status(f"{variant}: {name}"):
                 out.append(_time(variant, name, job, model))

@@ -9,11 +9,12 @@ from leastaction.cli.output import console
 
 @click.command(short_help="Compile every kernel ahead of the first run.")
 @click.option("--list", "listed", is_flag=True, help="Only show which entry points are compiled, and where.")
-def warmup(listed: bool) -> None:
+@click.option("--form", type=click.Choice(["plain", "full"]), help="Only without loops and forces on bodies, or with.")
+def warmup(listed: bool, form: str | None) -> None:
     """Compile every kernel ahead of the first run, for mechanisms with and without loops and forces."""
     from leastaction import warmup as work
 
     if listed:
         work.show_cache(console())
     else:
-        work.warm_up(console())
+        work.warm_up(console(), None if form is None else work.FORMS[form == "full"])
