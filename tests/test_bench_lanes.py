@@ -1,0 +1,16 @@
+"""The bench of many environments: that it measures what it says. Its bounds are judged by the slow tests."""
+
+from __future__ import annotations
+
+from leastaction import bench_lanes
+
+
+def test_lanes_are_compared_with_the_loop_and_with_mujoco():
+    loop, mujoco = bench_lanes.bench_ensembles(environments=6, links=3, steps=4)
+    assert "6 chains n=3, loop over environments" in loop.what
+    assert "mujoco.rollout" in mujoco.what
+    assert loop.ours == mujoco.ours
+    for row in (loop, mujoco):
+        assert row.group == "lanes"
+        assert row.ratio == row.ours / row.theirs
+    assert (loop.bound, mujoco.bound) == (1 / 2, 1 / 1.8)
