@@ -23,6 +23,9 @@ FIXED_STEP |= {f"galerkin:{order}": la.Galerkin(order, solver=la.Newton(1e-13)) 
 STEPS_OF = {"galerkin:2": (200, 400, 800, 1600), "galerkin:4": (40, 80, 160, 320)}
 # the violent one needs smaller steps
 STEPS_IN = {("galerkin:4", "spherical_chain"): (100, 200, 400, 800)}
+# and here the error of Hermite-Simpson soon meets rounding
+CALM = ("double_pendulum", "tumbling_body", "floating_robot")
+STEPS_IN |= {("hermite-simpson", system): (20, 40, 80, 160) for system in CALM}
 
 
 def double_pendulum():
