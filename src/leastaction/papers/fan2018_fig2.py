@@ -59,7 +59,7 @@ def _rows(n: int, count: int, forward: bool, context: Context) -> list[dict[str,
             few = slice(0, max(1, min(count, 2 * count // n)))
             args = (part, X[few], P[few], Y[few])
             automatic.evaluate(*args)
-            time = best(lambda args=args, this=automatic: this.evaluate(*args), 0.1, 2) / len(X[few])
+            time = best(lambda args=args, this=automatic: this.evaluate(*args), 0.5, 5) / len(X[few])
             rows.append({"links": n, "method": name, "part": part, "microseconds": time})
     return rows
 
