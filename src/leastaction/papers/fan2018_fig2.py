@@ -102,7 +102,8 @@ def _figure(rows: list[dict[str, Any]]) -> Any:
         for axes, part in zip(panels, _PARTS, strict=True):
             for index, method in enumerate((_OURS, *_AD)):
                 n, time = columns(rows, "links", "microseconds", method=method, part=part)
-                axes.loglog(n, time, marker="o", markersize=3.5, label=method, **colour_of(index))
+                if len(n):
+                    axes.loglog(n, time, marker="o", markersize=3.5, label=method, **colour_of(index))
             axes.set_title(_TITLES[part])
             axes.set_xlabel("links")
             axes.set_ylabel("time  (µs)")
