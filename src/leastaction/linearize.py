@@ -51,9 +51,11 @@ def linearize(
         raise UnsupportedError("linearize: derivatives by parameters do not exist yet; leave parameters=None.")
     dt = check_number(dt, "linearize: dt", positive=True)
     check_supported(method, model)
-    if model.constraint_size:
+    if model.constraint_size and isinstance(method, Explicit):
         names = ", ".join(model.loop_names)
-        raise UnsupportedError(f"linearize: '{model.name}' has closed loops ({names}); only trees have derivatives.")
+        raise UnsupportedError(
+            f"linearize: '{model.name}' has closed loops ({names}); with them only la.Galerkin has a derivative."
+        )
     # a state of another model has other sizes
     state = model.state(state.q, state.v, state.t)
     tau = None if control is None else model.check_v(control, "control")

@@ -193,19 +193,19 @@ def solve_dense(J, Y):
             Y[c, e] = -Y[c, e]
 
 
-@memory
-def dense_columns(tree, nodes, w, var, K, Dm, more_J, more_Py, Y, Pn):
-    """y and next momenta with J and Py as dense matrices: those of the tree plus ``more_J`` and ``more_Py``."""
+@kernel
+def add_dense(more, T):
+    """Add a table to the first columns of another."""
+    for r in range(more.shape[0]):
+        for c in range(more.shape[1]):
+            T[r, c] += more[r, c]
+
+
+@sweep
+def dense_matrices(tree, nodes, w, var, K, Dm, J, Py):
+    """J (nu s, nu s) and Py (nu, nu s) of the tree as dense matrices, zeroed by the caller."""
     s = len(nodes.w) - 1
-    J, Py = more_J.copy(), more_Py.copy()
-    whole, part = np.zeros(J.shape), np.zeros(Py.shape)
-    unknowns(tree, s, var, whole, part)
-    for r in range(J.shape[0]):
-        for c in range(J.shape[0]):
-            J[r, c] += whole[r, c]
-    for r in range(Py.shape[0]):
-        for c in range(Py.shape[1]):
-            Py[r, c] += part[r, c]
+    unknowns(tree, s, var, J, Py)
     # local terms
     for i in range(1, tree.rows.shape[0]):
         d = tree.rows[i, IU]
@@ -221,6 +221,15 @@ def dense_columns(tree, nodes, w, var, K, Dm, more_J, more_Py, Y, Pn):
         for j in range(d, d + k // s):
             for c in range(k):
                 Py[j, d * s + c] += var.local[j, c]
+
+
+@memory
+def dense_columns(tree, nodes, w, var, K, Dm, more_J, more_Py, Y, Pn):
+    """y and next momenta with J and Py as dense matrices: those of the tree plus ``more_J`` and ``more_Py``."""
+    J, Py = np.zeros(more_J.shape), np.zeros(more_Py.shape)
+    dense_matrices(tree, nodes, w, var, K, Dm, J, Py)
+    add_dense(more_J, J)
+    add_dense(more_Py, Py)
     solve_dense(J, Y)
     for r in range(Py.shape[0]):
         for k in range(Py.shape[1]):
@@ -404,14 +413,6 @@ def linearize(
             velocity_columns(tree, f.S, f.U, T, x16, p16, z, L)
             put_block(p16, Pn, e)
         to_user(system.coordinates, x[k], u0, x1, u1, Xn, Pn, half, A[k], B[k])
-
-
-@kernel
-def add_dense(more, T):
-    """Add a table to the first columns of another."""
-    for r in range(more.shape[0]):
-        for c in range(more.shape[1]):
-            T[r, c] += more[r, c]
 
 
 @entry

@@ -11,6 +11,7 @@ from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.galerkin_linear import Nodes, Step, step_derivative
+from leastaction.methods.galerkin_links_linear import linked_derivative
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import RIQN, Broyden, Newton, solver_from
@@ -133,9 +134,9 @@ class Galerkin(Method):
         return Chunk(done, failure, q[:rows], v[:rows], counters)
 
     def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
-        """Exact derivative of the step, O(n^2); O(n^3) with forces on bodies or in the translation of free joints."""
-        if link_rows(model):
-            raise UnsupportedError(f"{self.label} has no derivative of its step with loops or constraints.")
+        """Exact derivative of the step, O(n^2); O(n^3) with forces on bodies or in free joints, loops or constraints."""
+        if "velocity constraints" in model.features:
+            raise UnsupportedError(f"{self.label} has no derivative of its step with velocity constraints.")
         tau = np.zeros(model.nv) if control is None else model.check_v(control, "control")
         memory = self.start(model, state)
         x, p, passive = memory["x"].copy(), memory["p"].copy(), model.system.passive
@@ -147,8 +148,12 @@ class Galerkin(Method):
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free) or tau.any())
         step = Step(state.t, dt, x, p, memory["past"][:, : self.stages + 1].copy(), tau, active)
         nodes = Nodes(c, w, b, across(model.system.tree.gravity), balance(self.stages))
-        A, B = step_derivative(model, nodes, step)
-        return StepDerivative(A, B, model.state(chunk.q[0], chunk.v[0], state.t + dt))
+        end = model.state(chunk.q[0], chunk.v[0], state.t + dt)
+        if link_rows(model):
+            A, B = linked_derivative(model, nodes, step, memory["multipliers"], state, end)
+        else:
+            A, B = step_derivative(model, nodes, step)
+        return StepDerivative(A, B, end)
 
     def _check(self, model: Model) -> None:
         """UnsupportedError for pairs of solver and mechanism that do not exist."""

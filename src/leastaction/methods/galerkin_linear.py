@@ -143,7 +143,7 @@ def extra_terms(model: Model, nodes: Nodes, step: Step) -> Extra:
     return extra
 
 
-def _add(
+def add_forces(
     tables: Tables, a: int, tests: FloatArray, ends: FloatArray, by_y: FloatArray, by_e: FloatArray, to: Extra
 ) -> None:
     """Add forces (m, columns) by unknowns and by displaced axes, met by tests (m, nu) of row a and ends (m, nu)."""
@@ -171,7 +171,7 @@ def _add_bodies(tables: Tables, a: int, extra: Extra) -> None:
         parts: list[list[FloatArray]] = [[], [], [], [], []]
         for k, name in enumerate(names):
             place = model.place(name)
-            link = _pose(tables.P[place.row, 12 * a : 12 * a + 12]) @ place.pose
+            link = pose_of(tables.P[place.row, 12 * a : 12 * a + 12]) @ place.pose
             back = se3.Ad(se3.inverse(link))
             at[k], twists[k] = link, back @ tables.V[place.row, 6 * a : 6 * a + 6]
             at[k, :3, 3] -= tables.P[0, 12 * a + 9 : 12 * a + 12]
@@ -183,10 +183,17 @@ def _add_bodies(tables: Tables, a: int, extra: Extra) -> None:
                 part.append(back @ columns * mask)
         py, ty, pe, te, tests = (np.vstack(part) for part in parts)
         K, D = force.derivatives(step.t + nodes.c[a] * step.dt, at, twists)
-        _add(tables, a, tests, pe, wh * (K @ py + D @ ty), wh * (K @ pe + D @ te), extra)
-    # wrenches are fixed to their bodies: seen from a joint before, they turn with the joints between
-    for j in range(nu):
-        G = se3.adD(tables.G[tables.row[j], 6 * a : 6 * a + 6])
+        add_forces(tables, a, tests, pe, wh * (K @ py + D @ ty), wh * (K @ pe + D @ te), extra)
+    turn_wrenches(tables, a, tables.G[:, 6 * a : 6 * a + 6], extra)
+
+
+def turn_wrenches(tables: Tables, a: int, wrenches: FloatArray, extra: Extra) -> None:
+    """Impulses (n+1, 6) of subtrees at node a, fixed to their bodies: seen from before, they turn with the joints."""
+    s = tables.s
+    pose_y, _, pose_e, _ = tables.moved(a)
+    S = tables.axes(tables.S, a)
+    for j in range(tables.model.nv):
+        G = se3.adD(wrenches[tables.row[j]])
         way = tables.behind(int(tables.first[j] + tables.count[j] - 1))
         above = [d for d in way if tables.row[d] != tables.row[j]]
         by_e = -(G @ pose_e[:, j])
@@ -224,7 +231,7 @@ def _add_free(tables: Tables, a: int, j: int, extra: Extra) -> None:
     if a > 0:
         by_y[:, tables.place(a - 1)[six]] += K @ J + D @ Jd
     by_e[:, six], tests[:, six], ends[:, six] = K, J, np.eye(6)
-    _add(tables, a, tests, ends, by_y, by_e, extra)
+    add_forces(tables, a, tests, ends, by_y, by_e, extra)
 
 
 def _free_derivatives(tables: Tables, a: int, j: int) -> tuple[FloatArray, FloatArray]:
@@ -262,7 +269,7 @@ def _free_derivatives(tables: Tables, a: int, j: int) -> tuple[FloatArray, Float
     return out, T.T @ D @ T
 
 
-def _pose(numbers: FloatArray) -> FloatArray:
+def pose_of(numbers: FloatArray) -> FloatArray:
     """A pose (4, 4) from rotation and position."""
     return se3.pose(numbers[:9].reshape(3, 3), numbers[9:])
 

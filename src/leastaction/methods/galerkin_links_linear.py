@@ -1,0 +1,349 @@
+"""Derivative of a Galerkin step with closed loops and equality constraints of the user, dense: O((s n + s m)^3).
+
+With y the change of the unknowns and dlam that of the impulses at nodes 0..s-1, the solved step changes by
+
+    J y + F dlam = -dr        F: rows of the constraints as forces at nodes 0..s-1
+    Gy y         = -dg        Gy: change of the gaps at nodes 1..s by the unknowns
+
+where J holds the curvature of the constraints, d(G^T lam)/dx, and dr, dg are by the start and the forces. The velocity at
+the end is that of M u + G^T nu = p, G u = 0, differentiated. Redundant rows are met by least squares: impulses are not
+unique then, but what they do is.
+
+Start states lie on the manifold g = 0, G u = 0. Other directions are first projected on its tangent space in the mass
+metric, position first, then velocity, as ``leastaction.project`` does; so A is the derivative of the step after it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from leastaction.kernels.layout import BALL, IU, IX, KIND, PARENT
+from leastaction.methods.galerkin_linear import (
+    Extra,
+    Nodes,
+    Step,
+    Tables,
+    add_forces,
+    extra_terms,
+    needs_extra,
+    pose_of,
+    turn_wrenches,
+)
+from leastaction.model.checks import FloatArray
+from leastaction.model.constraints import Constraint
+from leastaction.model.model import Model, State
+from leastaction.spatial import quaternion, se3, so3
+
+# Step of the differences of a Jacobian whose derivative the user does not give, in radians and metres.
+_STEP = 1e-5
+
+# Singular values below this part of the largest are those of redundant rows.
+_REDUNDANT = 1e-10
+
+
+# --- one loop joint or constraint at one position -----------------------------------------------------------------------
+class Link(NamedTuple):
+    """A loop joint or constraint at one position, by displacements of its k bodies in their own axes.
+
+    rows      the rows of the tree that carry its bodies
+    back      (k, 6, 6) spatial twists to twists in link axes
+    at        its places among all constraint rows
+    jacobian  (size, 6k)
+    hessian   (size, 6k, 6k): derivative of each row of the Jacobian; columns say by what
+    """
+
+    rows: list[int]
+    back: FloatArray
+    at: slice
+    jacobian: FloatArray
+    hessian: FloatArray
+
+    def reach(self, columns: FloatArray, moves: FloatArray) -> FloatArray:
+        """Columns (6, c) of twists behind each column's rate, seen by the bodies (6k, c); moves (n+1, c) bool."""
+        return np.vstack([B @ (columns * moves[row]) for B, row in zip(self.back, self.rows, strict=True)])
+
+    def add_wrenches(self, multipliers: FloatArray, out: FloatArray) -> None:
+        """Add the spatial wrenches of multipliers (size,) to those of the rows (n+1, 6)."""
+        wrenches = (self.jacobian.T @ multipliers).reshape(-1, 6)
+        for B, row, wrench in zip(self.back, self.rows, wrenches, strict=True):
+            out[row] += B.T @ wrench
+
+    def stiffness(self, multipliers: FloatArray) -> FloatArray:
+        """Derivative (6k, 6k) of the wrenches by the displacements."""
+        return np.asarray(np.tensordot(multipliers, self.hessian, 1))
+
+
+def links_at(model: Model, P: FloatArray) -> list[Link]:
+    """All loop joints, then all equality constraints, at poses P (n+1, 12) of the rows."""
+    from leastaction.kernels import galerkin_links_linear
+
+    m, system = model.constraint_size, model.system
+    G, C = np.zeros((m, 6)), np.zeros((m, 12, 12))
+    galerkin_links_linear.loop_tables(system, np.ascontiguousarray(P), G, C)
+    out = []
+    # loop joints: from spatial twists to the axes of the rows
+    for a, b, first, *_ in system.loops.rows:
+        at = next(rows for rows in model.loop_rows.values() if rows.start == first)
+        frames = [pose_of(P[a]), pose_of(P[b])]
+        turn = np.zeros((12, 12))
+        turn[:6, :6], turn[6:, 6:] = se3.Ad(frames[0]), se3.Ad(frames[1])
+        jacobian = np.hstack([-G[at], G[at]]) @ turn
+        hessian = turn.T @ C[at] @ turn
+        # body axes turn with the displacement: half a bracket beside the symmetric part
+        for block in (slice(0, 6), slice(6, 12)):
+            hessian[:, block, block] += 0.5 * se3.adD(jacobian[:, block])
+        back = np.array([se3.Ad(se3.inverse(frame)) for frame in frames])
+        out.append(Link([int(a), int(b)], back, at, jacobian, hessian))
+    # constraints of the user
+    for constraint in model.mechanism.constraints:
+        if constraint.kind == "equality":
+            places = [model.place(name) for name in constraint.bodies]
+            links = np.array([pose_of(P[place.row]) @ place.pose for place in places])
+            back = np.array([se3.Ad(se3.inverse(link)) for link in links])
+            links[:, :3, 3] -= P[0, 9:12]
+            at = slice(m, m + constraint.size)
+            m = at.stop
+            hessian = _hessian(constraint, links)
+            out.append(Link([place.row for place in places], back, at, constraint.matrix(links), hessian))
+    return out
+
+
+def _hessian(constraint: Constraint, links: FloatArray) -> FloatArray:
+    """Hessian (size, 6k, 6k) of each row: the user's, or central differences of the Jacobian."""
+    n = 6 * len(links)
+    if constraint.hessian is not None:
+        return np.array([constraint.curvature(links, unit) for unit in np.eye(constraint.size)])
+    out = np.zeros((constraint.size, n, n))
+    for j, unit in enumerate(_STEP * np.eye(n).reshape(n, -1, 6)):
+        ahead, behind = constraint.matrix(links @ se3.exp(unit)), constraint.matrix(links @ se3.exp(-unit))
+        out[:, :, j] = (ahead - behind) / (2 * _STEP)
+    return out
+
+
+def moved_rows(model: Model) -> FloatArray:
+    """Whether (n+1, nu) a rate moves a row."""
+    tree = model.system.tree
+    out = np.zeros((len(tree.rows), len(tree.rates)), dtype=bool)
+    for i in range(1, len(tree.rows)):
+        out[i] = out[tree.rows[i, PARENT]]
+        out[i, np.flatnonzero(tree.rates[:, 0] == i)] = True
+    return out
+
+
+def _subtrees(model: Model, wrenches: FloatArray) -> FloatArray:
+    """Sums (n+1, 6) over subtrees."""
+    rows, out = model.system.tree.rows, wrenches.copy()
+    for i in range(len(rows) - 1, 0, -1):
+        out[rows[i, PARENT]] += out[i]
+    return out
+
+
+# --- the nodes of the step ----------------------------------------------------------------------------------------------
+class LinkTerms(NamedTuple):
+    """What the links do in a step.
+
+    extra    curvature: residual and next momentum by unknowns and start
+    F, Fp    (nu s, s m), (nu, s m): residual and next momentum by the impulses
+    Gy, Ge   (s m, nu s), (s m, nu): gaps by the unknowns and by displaced axes
+    """
+
+    extra: Extra
+    F: FloatArray
+    Fp: FloatArray
+    Gy: FloatArray
+    Ge: FloatArray
+
+
+def link_terms(tables: Tables, lam: FloatArray) -> LinkTerms:
+    """All terms of the links of a solved step with impulses lam (s, m)."""
+    model, s, nu = tables.model, tables.s, tables.model.nv
+    m, moves = lam.shape[1], moved_rows(model)
+    extra = Extra(np.zeros((nu * s, nu * s)), np.zeros((nu, nu * s)), np.zeros((nu * s, nu)), np.zeros((nu, nu)))
+    F, Fp, Gy, Ge = np.zeros((nu * s, s * m)), np.zeros((nu, s * m)), np.zeros((s * m, nu * s)), np.zeros((s * m, nu))
+    owner = np.empty(nu * s, dtype=int)
+    for k in range(s):
+        owner[tables.place(k)] = np.arange(nu)
+    for a in range(s + 1):
+        pose_y, _, pose_e, _ = tables.moved(a)
+        S = tables.axes(tables.S, a)
+        wrenches = np.zeros((len(tables.P), 6))
+        for link in links_at(model, tables.P[:, 12 * a : 12 * a + 12]):
+            by_y, by_e = link.reach(pose_y, moves[:, owner]), link.reach(pose_e, moves)
+            # gaps at nodes 1..s
+            if a > 0:
+                rows = np.arange(link.at.start, link.at.stop) + (a - 1) * m
+                Gy[rows], Ge[rows] = link.jacobian @ by_y, link.jacobian @ by_e
+            # impulses at nodes 0..s-1
+            if a < s:
+                columns, tests = np.arange(link.at.start, link.at.stop) + a * m, link.reach(S, moves)
+                F[np.ix_(tables.place(a), columns)] = (link.jacobian @ tests).T
+                Fp[:, columns] = (link.jacobian @ by_e).T
+                K = link.stiffness(lam[a, link.at])
+                add_forces(tables, a, tests, by_e, K @ by_y, K @ by_e, extra)
+                link.add_wrenches(lam[a, link.at], wrenches)
+        if a < s:
+            turn_wrenches(tables, a, _subtrees(model, wrenches), extra)
+    return LinkTerms(extra, F, Fp, Gy, Ge)
+
+
+# --- one state on the manifold ------------------------------------------------------------------------------------------
+class Tangent:
+    """Mass, momentum and constraint rows of a state by its displacements and rates, in the rows' coordinates."""
+
+    def __init__(self, model: Model, state: State) -> None:
+        from leastaction.kernels import second
+
+        nu, tree = model.nv, model.system.tree
+        p, k, f = np.zeros(nu), np.zeros(nu), np.zeros(nu)
+        self.H, self.E, kinetic, gravity = (np.zeros((nu, nu)) for _ in range(4))
+        P, S = np.zeros((len(tree.rows), 12)), np.zeros((nu, 6))
+        second.second_derivatives(model.system, state.q, state.v, p, k, f, self.H, self.E, kinetic, gravity, P, S)
+        self.model, self.S, self.moves, self.momentum = model, S.T, moved_rows(model), p
+        self.T, self.turning = _user_maps(model, state)
+        self.u = self.T @ state.v
+        self.links = links_at(model, P)
+        # twists of the rows, and their change by a displacement, seen in the moved frame: ad(v of the row before) S
+        V = self.moves @ (S * self.u[:, None])
+        before = V[tree.rows[tree.rates[:, 0], PARENT]]
+        carried = np.einsum("jab,jb->aj", se3.ad(before), S)
+        # rows G, and D = d(G u)/dx
+        m = sum(len(link.jacobian) for link in self.links)
+        self.G, self.D = np.zeros((m, nu)), np.zeros((m, nu))
+        for link in self.links:
+            reach = link.reach(self.S, self.moves)
+            self.G[link.at] = link.jacobian @ reach
+            bent = np.einsum("kij,i->kj", link.hessian, reach @ self.u)
+            self.D[link.at] = bent @ reach + link.jacobian @ link.reach(carried, self.moves)
+
+    def curvature(self, nu: FloatArray) -> FloatArray:
+        """d(G^T nu)/dx (nu, nu), with the components of a ball in child axes."""
+        model, rates = self.model, self.model.system.tree.rates[:, 0]
+        out, wrenches = np.zeros(self.H.shape), np.zeros((len(self.moves), 6))
+        for link in self.links:
+            reach = link.reach(self.S, self.moves)
+            out += reach.T @ link.stiffness(nu[link.at]) @ reach
+            link.add_wrenches(nu[link.at], wrenches)
+        # wrenches are fixed to their bodies: seen from a joint before, they turn with the joints between
+        total = _subtrees(model, wrenches)[rates]
+        turned = self.S.T @ np.einsum("jab,bj->aj", se3.adD(total), self.S)
+        between = self.moves[rates] & (rates[:, None] != rates[None, :])
+        out -= np.where(between.T, turned, 0.0)
+        return out
+
+    def velocity(self, p: FloatArray, dx: FloatArray, dp: FloatArray) -> FloatArray:
+        """du of M u + G^T nu = p, G u = 0, from columns dx and dp; p in child axes."""
+        nu = np.linalg.lstsq(self.G.T, p - self.H @ self.u, _REDUNDANT)[0]
+        Z = np.linalg.solve(self.H, np.hstack([dp - (self.E + self.curvature(nu)) @ dx, self.G.T]))
+        free, push = Z[:, : dx.shape[1]], Z[:, dx.shape[1] :]
+        return np.asarray(free - push @ least(self.G @ push, self.G @ free + self.D @ dx))
+
+    def projector(self) -> FloatArray:
+        """(2 nv, 2 nv) in the user's coordinates: on the tangent space, position first, then velocity."""
+        n = self.model.nv
+        G, D = self.G @ self.T, self.D @ self.T + self.G @ self.turning
+        Z = np.linalg.solve(self.T.T @ self.H @ self.T, G.T)
+        lift = Z @ least(G @ Z, np.eye(len(G)))
+        along = np.eye(n) - lift @ G
+        return np.block([[along, np.zeros((n, n))], [-lift @ D @ along, along]])
+
+
+def least(A: FloatArray, b: FloatArray) -> FloatArray:
+    """Least-squares solution of A x = b for a square A with redundant rows, scaled by the diagonal."""
+    size = np.abs(A.diagonal())
+    scale = 1.0 / np.sqrt(np.maximum(size, max(1e-12 * size.max(initial=0.0), 1e-300)))
+    return scale[:, None] * np.linalg.lstsq(A * scale * scale[:, None], b * scale[:, None], _REDUNDANT)[0]
+
+
+def _user_maps(model: Model, state: State) -> tuple[FloatArray, FloatArray]:
+    """T of u = T v and the change of u by displacements at fixed v, each (nu, nv)."""
+    c, n = model.system.coordinates, model.nv
+    T, turning = np.zeros((n, n)), np.zeros((n, n))
+    T[np.arange(n), c.v] = 1.0
+    for (k, d), offset in zip(c.free, c.offset, strict=True):
+        R = quaternion.to_matrix(state.q[c.q[k + 3 : k + 7]])
+        lin, ang = c.v[d : d + 3], c.v[d + 3 : d + 6]
+        T[d : d + 3] = 0.0
+        T[d : d + 3, lin], T[d : d + 3, ang] = R, -R @ so3.hat(offset)
+        turning[d : d + 3, ang] = -R @ so3.hat(state.v[lin] + np.cross(state.v[ang], offset))
+    return T, turning
+
+
+# --- the whole step -----------------------------------------------------------------------------------------------------
+def linked_derivative(
+    model: Model, nodes: Nodes, step: Step, lam: FloatArray, start: State, end: State
+) -> tuple[FloatArray, FloatArray]:
+    """A (2 nv, 2 nv) and B (2 nv, nv) of one solved step with impulses lam (s, m), in the user's coordinates."""
+    from leastaction.kernels import galerkin_links_linear
+
+    nu, s = model.nv, len(nodes.w) - 1
+    J, Py, R, P = np.zeros((nu * s, nu * s)), np.zeros((nu, nu * s)), np.zeros((nu * s, 3 * nu)), np.zeros((nu, 3 * nu))
+    pn = np.zeros(nu)
+    galerkin_links_linear.step_matrices(
+        model.system, tuple(nodes.w.tolist()), nodes.b, nodes.c, nodes.across, nodes.balance, step.t, step.dt, step.x,
+        step.p, step.xi, lam, step.control[None], step.active, J, Py, R, P, pn,
+    )  # fmt: skip
+    model.raise_pending()
+    # what the kernel does not know
+    tables = Tables(model, nodes, step)
+    terms, turn = link_terms(tables, lam), _ball_blocks(model, step.x)
+    for extra in (terms.extra, *([extra_terms(model, nodes, step)] if needs_extra(model, step.control) else [])):
+        J += extra.J
+        Py += extra.Py
+        R[:, :nu] += extra.Re @ turn
+        P[:, :nu] += extra.Pe @ turn
+    # unknowns and impulses; the gaps of the nodes are combined as in the step itself
+    Y = -np.linalg.solve(J, np.hstack([R, terms.F]))
+    free, push = Y[:, : 3 * nu], Y[:, 3 * nu :]
+    gaps = terms.Gy @ free
+    gaps[:, :nu] += terms.Ge @ turn
+    balance = np.kron(nodes.balance[0], np.eye(lam.shape[1]))
+    dlam = least(balance @ terms.Gy @ push, -balance @ gaps)
+    y = free + push @ dlam
+    # the end of the step: balls in child axes
+    chart, spin = np.eye(nu), np.zeros((nu, nu))
+    for d in _balls(model):
+        three = slice(d, d + 3)
+        chart[three, three], spin[three, three] = so3.mrp_dexp(step.xi[three, s]), so3.hat(pn[three])
+    move = chart @ y[tables.place(s - 1)]
+    finish = Tangent(model, end)
+    turned = _ball_blocks(model, _coordinates(model, end))
+    dp = turned.T @ (P + Py @ y + terms.Fp @ dlam + spin @ move)
+    move[:, :nu] += turn
+    dx = turned.T @ move
+    du = finish.velocity(turned.T @ pn, dx, dp)
+    return _to_user(Tangent(model, start), finish, dx, du)
+
+
+def _to_user(start: Tangent, end: Tangent, dx: FloatArray, du: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A and B from columns of the rows by (dx, du, forces); directions that leave the manifold are projected."""
+    n = start.model.nv
+    dq = np.linalg.solve(end.T, dx)
+    dv = np.linalg.solve(end.T, du - end.turning @ dq)
+    out = np.vstack([dq, dv])
+    inward = np.block([[start.T, np.zeros((n, n))], [start.turning, start.T]])
+    B = np.zeros((2 * n, n))
+    B[:, start.model.system.coordinates.v] = out[:, 2 * n :]
+    return out[:, : 2 * n] @ inward @ start.projector(), B
+
+
+def _balls(model: Model) -> list[int]:
+    """First rate of every ball."""
+    rows = model.system.tree.rows
+    return [int(row[IU]) for row in rows[1:] if row[KIND] == BALL]
+
+
+def _ball_blocks(model: Model, x: FloatArray) -> FloatArray:
+    """(nu, nu): the rotations of all balls, from child to parent axes, and ones."""
+    out = np.eye(model.nv)
+    for row in model.system.tree.rows[1:]:
+        if row[KIND] == BALL:
+            three = slice(row[IU], row[IU] + 3)
+            out[three, three] = quaternion.to_matrix(x[row[IX] : row[IX] + 4])
+    return out
+
+
+def _coordinates(model: Model, state: State) -> FloatArray:
+    """Coordinates (nq,) of the rows; the positions of free joints, which nobody needs here, are the user's."""
+    return np.asarray(state.q[model.system.coordinates.q])
