@@ -17,7 +17,7 @@ from leastaction.kernels.coordinates import get3, positions_in, positions_out, p
 from leastaction.kernels.forward import make_work
 from leastaction.kernels.galerkin_impulses import quat_at
 from leastaction.kernels.galerkin_links import link_rows, make_links, project_rates
-from leastaction.kernels.layout import BALL, IU, IX, KIND, MASS, PARENT
+from leastaction.kernels.layout import BALL, IU, IX, KIND, MASS, PARENT, VELOCITY
 from leastaction.kernels.tree import inertias, kinematics, velocities
 from leastaction.spatial._source.so3 import quat_conj, quat_normalize, quat_rotate
 from leastaction.spatial._source.vector import add6, dot6, inertia_times
@@ -128,9 +128,9 @@ def gaps(system, t, x, u, g, rate):
     velocities(system.tree, u, f.S, f.V)
     link_rows(system, t, 1.0, f, L, 0)
     for k in range(g.size):
-        g[k] = 0.0 if L.kind[k] == 1 else L.g[0, k]
-        rate[k] = L.g[0, k] if L.kind[k] == 1 else 0.0
-        if L.kind[k] == 0:
+        g[k] = 0.0 if L.kind[k] == VELOCITY else L.g[0, k]
+        rate[k] = L.g[0, k] if L.kind[k] == VELOCITY else 0.0
+        if L.kind[k] != VELOCITY:
             for e in range(L.ends.shape[1]):
                 if L.ends[k, e] > 0:
                     rate[k] += dot6(ld6(L.G, k, 6 * e), ld6(f.V, L.ends[k, e], 0))
