@@ -27,7 +27,8 @@ def linearize(
     """Derivative of one step of a method by state and control, on the tangent space.
 
     A small change of a state is (displacement of q; change of v), see ``StepDerivative``. The derivative is exact: of
-    the discrete step, not of the equations of motion.
+    the discrete step, not of the equations of motion. With closed loops or equality constraints it is that of the step
+    after ``project``: changes that break them are first projected on those that do not.
 
     Args:
         model: the mechanism.

@@ -134,7 +134,7 @@ class Galerkin(Method):
         return Chunk(done, failure, q[:rows], v[:rows], counters)
 
     def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
-        """Exact derivative of the step, O(n^2); O(n^3) with forces on bodies or in free joints, loops or constraints."""
+        """Exact derivative of the step, O(n^2); O(n^3) with loops, constraints, forces on bodies or in free joints."""
         if "velocity constraints" in model.features:
             raise UnsupportedError(f"{self.label} has no derivative of its step with velocity constraints.")
         tau = np.zeros(model.nv) if control is None else model.check_v(control, "control")
@@ -150,7 +150,11 @@ class Galerkin(Method):
         nodes = Nodes(c, w, b, across(model.system.tree.gravity), balance(self.stages))
         end = model.state(chunk.q[0], chunk.v[0], state.t + dt)
         if link_rows(model):
-            A, B = linked_derivative(model, nodes, step, memory["multipliers"], state, end)
+            try:
+                A, B = linked_derivative(model, nodes, step, memory["multipliers"], state, end)
+            except np.linalg.LinAlgError as error:
+                message = f"{self.label}: the derivative of the step is singular here; take a smaller dt."
+                raise ConvergenceError(message, state=state) from error
         else:
             A, B = step_derivative(model, nodes, step)
         return StepDerivative(A, B, end)

@@ -5,9 +5,9 @@ With y the change of the unknowns and dlam that of the impulses at nodes 0..s-1,
     J y + F dlam = -dr        F: rows of the constraints as forces at nodes 0..s-1
     Gy y         = -dg        Gy: change of the gaps at nodes 1..s by the unknowns
 
-where J holds the curvature of the constraints, d(G^T lam)/dx, and dr, dg are by the start and the forces. The velocity at
-the end is that of M u + G^T nu = p, G u = 0, differentiated. Redundant rows are met by least squares: impulses are not
-unique then, but what they do is.
+where J holds the curvature of the constraints, d(G^T lam)/dx, and dr, dg are by the start and the forces. The velocity
+at the end is that of M u + G^T nu = p, G u = 0, differentiated. Redundant rows are met by least squares: impulses are
+not unique then, but what they do is.
 
 Start states lie on the manifold g = 0, G u = 0. Other directions are first projected on its tangent space in the mass
 metric, position first, then velocity, as ``leastaction.project`` does; so A is the derivative of the step after it.
@@ -43,7 +43,7 @@ _STEP = 1e-5
 _REDUNDANT = 1e-10
 
 
-# --- one loop joint or constraint at one position -----------------------------------------------------------------------
+# --- one loop joint or constraint at one position ---------------------------------------------------------------------
 class Link(NamedTuple):
     """A loop joint or constraint at one position, by displacements of its k bodies in their own axes.
 
@@ -79,13 +79,14 @@ def links_at(model: Model, P: FloatArray) -> list[Link]:
     """All loop joints, then all equality constraints, at poses P (n+1, 12) of the rows."""
     from leastaction.kernels import galerkin_links_linear
 
-    m, system = model.constraint_size, model.system
+    m, loops = model.constraint_size, model.system.loops
+    if loops is None:
+        return []
     G, C = np.zeros((m, 6)), np.zeros((m, 12, 12))
-    galerkin_links_linear.loop_tables(system, np.ascontiguousarray(P), G, C)
+    galerkin_links_linear.loop_tables(model.system, np.ascontiguousarray(P), G, C)
     out = []
     # loop joints: from spatial twists to the axes of the rows
-    for a, b, first, *_ in system.loops.rows:
-        at = next(rows for rows in model.loop_rows.values() if rows.start == first)
+    for (a, b, *_), at in zip(loops.rows, model.loop_rows.values(), strict=True):
         frames = [pose_of(P[a]), pose_of(P[b])]
         turn = np.zeros((12, 12))
         turn[:6, :6], turn[6:, 6:] = se3.Ad(frames[0]), se3.Ad(frames[1])
@@ -140,7 +141,7 @@ def _subtrees(model: Model, wrenches: FloatArray) -> FloatArray:
     return out
 
 
-# --- the nodes of the step ----------------------------------------------------------------------------------------------
+# --- the nodes of the step --------------------------------------------------------------------------------------------
 class LinkTerms(NamedTuple):
     """What the links do in a step.
 
@@ -188,7 +189,7 @@ def link_terms(tables: Tables, lam: FloatArray) -> LinkTerms:
     return LinkTerms(extra, F, Fp, Gy, Ge)
 
 
-# --- one state on the manifold ------------------------------------------------------------------------------------------
+# --- one state on the manifold ----------------------------------------------------------------------------------------
 class Tangent:
     """Mass, momentum and constraint rows of a state by its displacements and rates, in the rows' coordinates."""
 
@@ -234,8 +235,9 @@ class Tangent:
 
     def velocity(self, p: FloatArray, dx: FloatArray, dp: FloatArray) -> FloatArray:
         """du of M u + G^T nu = p, G u = 0, from columns dx and dp; p in child axes."""
-        nu = np.linalg.lstsq(self.G.T, p - self.H @ self.u, _REDUNDANT)[0]
-        Z = np.linalg.solve(self.H, np.hstack([dp - (self.E + self.curvature(nu)) @ dx, self.G.T]))
+        nu = np.asarray(np.linalg.lstsq(self.G.T, p - self.H @ self.u, _REDUNDANT)[0], dtype=float)
+        sides: FloatArray = np.hstack([dp - (self.E + self.curvature(nu)) @ dx, self.G.T])
+        Z = np.linalg.solve(self.H, sides)
         free, push = Z[:, : dx.shape[1]], Z[:, dx.shape[1] :]
         return np.asarray(free - push @ least(self.G @ push, self.G @ free + self.D @ dx))
 
@@ -270,7 +272,7 @@ def _user_maps(model: Model, state: State) -> tuple[FloatArray, FloatArray]:
     return T, turning
 
 
-# --- the whole step -----------------------------------------------------------------------------------------------------
+# --- the whole step ---------------------------------------------------------------------------------------------------
 def linked_derivative(
     model: Model, nodes: Nodes, step: Step, lam: FloatArray, start: State, end: State
 ) -> tuple[FloatArray, FloatArray]:
