@@ -1,14 +1,15 @@
 """Work and precision: the time that a given error of the trajectory costs, ``leastaction bench precision``.
 
-A planar pendulum of twelve links swings for 10 s from small angles. Galerkin of orders 2 to 8 at several steps, MuJoCo's
-RK4 at several steps and SciPy's DOP853 on Pinocchio's ABA at several tolerances each give points (error, time). The
-time that an error costs is read from the lines through the points of one curve, both axes logarithmic.
+A planar pendulum of twelve links swings for 10 s from small angles. Galerkin of orders 2 to 8 and MuJoCo's RK4 at
+several steps, and SciPy's DOP853 on Pinocchio's ABA at several tolerances, each give points (error, time). The time
+that an error costs is read from the lines through the points of one curve, both axes logarithmic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -165,14 +166,12 @@ def seconds_at(points: Iterable[Point], error: float) -> tuple[float, str]:
         curves.setdefault(point.curve, []).append(point)
     found: list[tuple[float, str]] = []
     for name, several in curves.items():
-        for a, b in zip(several[:-1], several[1:], strict=True):
+        for a, b in pairwise(several):
             if min(a.error, b.error) <= error <= max(a.error, b.error) and a.error != b.error:
                 share = np.log(error / a.error) / np.log(b.error / a.error)
                 found.append((float(a.seconds * (b.seconds / a.seconds) ** share), name))
     if not found:
-        raise ModelError(
-            f"bench precision: no curve has points on both sides of an error of {error:.0e}; ask for another."
-        )
+        raise ModelError(f"bench precision: no curve has points on both sides of an error of {error:.0e}.")
     return min(found)
 
 
