@@ -305,7 +305,7 @@ class Step:
         return r[:, 0], y
 
     def solve(self, h, xi):
-        """The displacements near a guess, or None where the steps of plain Newton do not shrink fast from the first on."""
+        """The displacements near a guess, or None where the steps of plain Newton do not shrink fast at once."""
         last = np.inf
         for _ in range(12):
             r, y = self.residual(h, xi)
