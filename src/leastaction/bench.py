@@ -338,6 +338,13 @@ def bench_linearize() -> list[Row]:
     return out
 
 
+def bench_precision() -> list[Row]:
+    """Time to a given error of the trajectory, against MuJoCo's RK4 and DOP853 on Pinocchio's ABA."""
+    from leastaction import bench_precision
+
+    return bench_precision.bench_precision()
+
+
 def bench_cold() -> list[Row]:
     """``leastaction run pendulum`` with an empty kernel cache (bound 30 s), and again (bound 2 s)."""
     with tempfile.TemporaryDirectory() as folder:
@@ -379,6 +386,7 @@ GROUPS: dict[str, Callable[[], list[Row]]] = {
     "rollout": bench_rollout,
     "galerkin": bench_galerkin,
     "linearize": bench_linearize,
+    "precision": bench_precision,
     "cold": bench_cold,
     "compile": bench_compile,
 }
