@@ -234,4 +234,4 @@ def test_refusals():
 def test_a_step_that_fails_raises():
     model = la.models.chain(10).build()
     with pytest.raises(la.ConvergenceError, match="did not converge"):
-        la.linearize(model, la.Galerkin(2, iterations=2), model.state(np.full(10, 1.5)), None, 0.5)
+        la.linearize(model, la.Galerkin(2, solver=la.Newton(iterations=2)), model.state(np.full(10, 1.5)), None, 0.5)

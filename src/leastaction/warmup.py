@@ -79,8 +79,11 @@ def _with_function(model: Model, method: str) -> Trajectory:
 
 
 def _loops_alone(model: Model, method: str) -> Trajectory:
-    """Two steps of a mechanism with loops but no forces on bodies, for which Galerkin has a smaller program."""
-    return _run(models.four_bar().build() if model.loop_names else model, method)
+    """Two steps of a mechanism with loops but no forces on bodies, for which Galerkin has a smaller program.
+
+    It belongs to the plain form here, so that two processes have about the same to do.
+    """
+    return _run(model if model.loop_names else models.four_bar().build(), method)
 
 
 def _with_step_control(model: Model) -> Trajectory:

@@ -15,6 +15,7 @@ from leastaction.model.serialize import mechanism_from_dict, mechanism_to_dict
 # text for by_name: nq, nv, loops, mass of what moves in kg
 EXPECTED = {
     "arm": (7, 7, 0, 16.062132),
+    "bricard": (5, 5, 1, 5.0),
     "cart_pole": (2, 2, 0, 1.1),
     "chain:1": (1, 1, 0, 1.0),
     "chain:10": (10, 10, 0, 10.0),
@@ -96,7 +97,7 @@ def test_parameters_reach_the_function():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", ["no built-in mechanism ''", "arm, cart_pole, chain", "spinning_top"]),
+        ("", ["no built-in mechanism ''", "arm, bricard, cart_pole, chain", "spinning_top"]),
         ("pendulm", ["no built-in mechanism 'pendulm'", "Did you mean 'pendulum'?"]),
         ("chain", ["chain: a parameter is missing", "number of links", "chain:10"]),
         ("n_four_bar", ["n_four_bar: a parameter is missing", "number of windows"]),

@@ -7,7 +7,8 @@ L = [-p^, 1] of a point p, a force f there that is fixed in the world has K = L^
     KC   (n+1, 72 s)  K of nodes 0..s-1 and then C of them, by rows, already times w_a h
 
 Springs between two bodies also couple their motions. These terms are left out of the direction (not of the residual):
-it is then that of springs whose other end stands still, which converges linearly where such a spring is stiff.
+it is then that of springs whose other end stands still, which converges linearly where such a spring is stiff. A
+potential of the user without its second derivative counts as constant.
 """
 
 # mypy: ignore-errors
@@ -145,7 +146,7 @@ def force_derivatives(forces, t, wh, P, V, KC, o, o2, given, result, square):
                 add_block(KC, i, o, 0, 0, spread(0.0, scale3(wh, (result[0], result[1], result[2]))))
                 f = scale3(wh, (result[3], result[4], result[5]))
                 add_arm(KC, i, o, p, spread(0.0, f), spread(0.0, (0.0, 0.0, 0.0)))
-        else:
+        elif forces.address[k, 1] != 0:
             give_bodies(forces, b, count, P, V, given)
             call_force(forces.address[k, 1], t, given, square)
             for c in range(count):

@@ -136,6 +136,15 @@ def tolerance(tree, nodes, p, w, rtol):
     return rtol * scale + rounding, rounding, reach
 
 
+@kernel
+def farthest(x):
+    """Largest coordinate."""
+    largest = 0.0
+    for k in range(x.size):
+        largest = max(largest, abs(x[k]))
+    return largest
+
+
 @optional(0.0)
 def pulled(loops, L, reach):
     """Rounding of the impulses of the constraints."""
@@ -166,7 +175,8 @@ def solve_step(system, Q, nodes, t, x, p, control, active, rtol, most, w, f, L, 
             count[EVALUATIONS] += 1
             if limit == 0.0:
                 limit, rounding, reach = tolerance(tree, nodes, p, w, rtol)
-                widest = max(rtol, 4.0e-15) * (1.0 + reach)
+                # a gap, down to the rounding of positions and of angles that have turned far
+                widest = (max(rtol, 4.0e-15) + 1.0e-15 * farthest(x)) * (1.0 + reach)
         extra = pulled(system.loops, L, reach)
         if largest <= limit + extra and gap <= widest:
             break

@@ -13,7 +13,7 @@ from leastaction.kernels.callbacks import Callback, force_callback, law_callback
 from leastaction.model.checks import FloatArray
 from leastaction.model.constraints import Constraint
 from leastaction.model.elements import Joint
-from leastaction.model.forces import Force, PointForce, PointSpring, Wrench
+from leastaction.model.forces import Force, PointForce, PointSpring, Potential, Wrench
 from leastaction.model.joints import layout, loop_rows
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.motion import joint_motion
@@ -106,7 +106,8 @@ def force_table(mechanism: Mechanism, places: dict[str, Place]) -> tuple[kl.Forc
     for force in mechanism.forces:
         code, numbers, callback = _force_row(force, places)
         derivative = None
-        if code == kl.USER_FORCE:
+        # a potential without its second derivative counts as constant where derivatives only help to converge
+        if code == kl.USER_FORCE and not (isinstance(force, Potential) and force.hessian is None):
             k = len(force.bodies)
             derivative = force_callback(_derivatives(force, k), 18 * k, 72 * k * k)
         kind.append((code, len(bodies), len(force.bodies)))
