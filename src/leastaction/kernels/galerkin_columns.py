@@ -5,7 +5,7 @@ through it together, as four packs. The next momentum by the unknowns is
 
     pn_i += e_i . (sum of h_j y_j over the subtree of i, itself included) + f_i . (sum of b_j y_j before i)
 
-with the vectors of ``galerkin_tests``.
+with the vectors of ``galerkin_variations``.
 
     Y  (nu s, 16)  right-hand sides r, then y               Pn (nu, 16)  next momenta
     l  (buffers N, 16), z ((n+1) W, 16), q (buffers W, 16), t (3 s, 16): scratch

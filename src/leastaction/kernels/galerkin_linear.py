@@ -38,7 +38,7 @@ from leastaction.kernels.galerkin_impulses import has_forces, impulse_derivative
 from leastaction.kernels.galerkin_links import make_links
 from leastaction.kernels.galerkin_newton import local_ball, local_screw
 from leastaction.kernels.galerkin_step import accept, evaluate, place_start
-from leastaction.kernels.galerkin_tests import displaced, displaced_local, fill_variation, make_variation, unknowns
+from leastaction.kernels.galerkin_variations import displaced, displaced_local, fill_variation, make_variation, unknowns
 from leastaction.kernels.layout import BALL, IU, IX, KIND
 from leastaction.kernels.legendre import tree_rates
 from leastaction.kernels.second import momentum_by_position, rate_tables, subtree_momenta

@@ -19,7 +19,7 @@ from leastaction.kernels.galerkin import Nodes, make_step_work
 from leastaction.kernels.galerkin_linear import control_columns, dense_matrices, settle_step, state_columns
 from leastaction.kernels.galerkin_links import make_links
 from leastaction.kernels.galerkin_step import load_multipliers
-from leastaction.kernels.galerkin_tests import displaced, displaced_local, fill_variation, make_variation
+from leastaction.kernels.galerkin_variations import displaced, displaced_local, fill_variation, make_variation
 from leastaction.kernels.legendre import tree_rates
 from leastaction.kernels.loops import loop_rows
 
