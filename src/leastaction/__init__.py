@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton
     from leastaction.steps import ClassicSteps, ReversibleSteps
     from leastaction.trajectory import Trajectory
+    from leastaction.view.live import view
 
 # Public name -> module that defines it; None means that the name is itself a submodule of the package.
 PUBLIC: dict[str, str | None] = {
@@ -113,6 +114,8 @@ PUBLIC: dict[str, str | None] = {
     "Galerkin": "leastaction.methods.galerkin",
     "HermiteSimpson": "leastaction.methods.hermite_simpson",
     "LieTrapezoid": "leastaction.methods.lie_trapezoid",
+    # to look at
+    "view": "leastaction.view.live",
     # root finders
     "Newton": "leastaction.solve.solvers",
     "RIQN": "leastaction.solve.solvers",
@@ -185,6 +188,7 @@ __all__ = [
     "simulate_many",
     "to_mujoco",
     "to_pinocchio",
+    "view",
 ]
 
 
@@ -220,6 +224,9 @@ class _Package(ModuleType):
         target = PUBLIC.get(name)
         if isinstance(value, ModuleType) and target == f"leastaction.{name}":
             value = getattr(value, name)
+        # a public function may have the name of a package of which a module defines it
+        elif isinstance(value, ModuleType) and target is not None and target.startswith(f"leastaction.{name}."):
+            return
         super().__setattr__(name, value)
 
 

@@ -203,6 +203,24 @@ class Trajectory:
 
         return plot_run(self, path)
 
+    def show(self, **options: Any) -> Any:
+        """Play the run in the live viewer (extra ``view``); options as in ``leastaction.view``."""
+        from leastaction.view.live import show_runs
+
+        return show_runs([self], **options)
+
+    def to_html(self, path: str | Path, **options: Any) -> list[str]:
+        """Write one .html file that plays the run from disk; options and notes as in ``view.page.write_html``."""
+        from leastaction.view.page import write_html
+
+        return write_html([self], path, **options)
+
+    def to_video(self, path: str | Path, **options: Any) -> None:
+        """Write an .mp4, .webm or .gif file (extra ``video``, a browser and ffmpeg); options: ``view.video``."""
+        from leastaction.view.video import write_video
+
+        write_video([self], path, **options)
+
     def to_xarray(self) -> Any:
         """An ``xarray.Dataset`` with named coordinates (extra ``xarray``)."""
         from leastaction.export import to_xarray
