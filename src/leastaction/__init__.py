@@ -15,6 +15,7 @@ from leastaction._version import __version__
 
 if TYPE_CHECKING:
     from leastaction import models
+    from leastaction.compare import compare
     from leastaction.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
     from leastaction.dynamics import (
         bias_forces,
@@ -116,6 +117,7 @@ PUBLIC: dict[str, str | None] = {
     "LieTrapezoid": "leastaction.methods.lie_trapezoid",
     # to look at
     "view": "leastaction.view.live",
+    "compare": "leastaction.compare",
     # root finders
     "Newton": "leastaction.solve.solvers",
     "RIQN": "leastaction.solve.solvers",
@@ -164,6 +166,7 @@ __all__ = [
     "bias_forces",
     "center_of_mass",
     "centroidal_map",
+    "compare",
     "energy",
     "forward_dynamics",
     "forward_dynamics_derivatives",

@@ -197,11 +197,11 @@ class Trajectory:
         """Gap, forces and slip of each contact; none of the methods of this version has contact."""
         return {}
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """A figure of energy, momentum, constraint error and joint motion; written to ``path`` if given."""
+    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+        """A figure of energy, momentum, constraint error and joint motion; options as in ``plot.plot_run``."""
         from leastaction.plot import plot_run
 
-        return plot_run(self, path)
+        return plot_run(self, path, **options)
 
     def show(self, **options: Any) -> Any:
         """Play the run in the live viewer (extra ``view``); options as in ``leastaction.view``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,6 +103,15 @@ def sensible_rows(run: Trajectory) -> int:
     size = np.maximum(np.abs(run.q).max(axis=1, initial=0.0), np.abs(run.v).max(axis=1, initial=0.0))
     over = np.flatnonzero(size > _BEYOND_SENSE)
     return max(int(over[0]), 1) if len(over) else len(run.q)
+
+
+def trimmed(run: Trajectory) -> Trajectory:
+    """The run up to where its numbers grow beyond all sense; the run itself if they do not."""
+    kept = sensible_rows(run)
+    if kept == len(run.q):
+        return run
+    report = replace(run.report, failure=run.report.failure or _stop(run, kept))
+    return replace(run, q=run.q[:kept], v=run.v[:kept], steps=(kept - 1) * run.every, report=report)
 
 
 def _stop(run: Trajectory, kept: int) -> str | None:
