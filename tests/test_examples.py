@@ -13,7 +13,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
 
 # words for those that would take long
-WORDS = {"four_bar_hour.py": ["20"]}
+WORDS = {"four_bar_hour.py": ["40"]}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

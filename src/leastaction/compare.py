@@ -13,6 +13,7 @@ from leastaction.errors import ModelError, UnsupportedError
 from leastaction.model.checks import FloatArray
 from leastaction.plot import (
     COLUMN_WIDTH,
+    DASHES,
     ROW_HEIGHT,
     Curve,
     Panel,
@@ -136,13 +137,25 @@ def _figure(
         grid = figure.subplots(rows, 2, squeeze=False).flat
         figure.suptitle(plain(f"{runs[0].model.name}, {runs[0].t[-1] - runs[0].t[0]:g} s"), fontsize=10.5)
         for axes, panel, t in zip(grid, panels, times, strict=False):
-            draw_panel(axes, panel, t)
+            draw_panel(axes, panel, t, _styles(runs), "colours as under work and precision")
             axes.set_xlabel("time  (s)")
         _work_precision(grid[len(panels)], runs, errors, axis)
         for axes in grid[len(panels) + 1 :]:
             axes.remove()
 
     return styled(draw, 2 * COLUMN_WIDTH, (ROW_HEIGHT + 0.35) * rows + 0.4)
+
+
+def _styles(runs: list[Trajectory]) -> list[dict[str, Any]]:
+    """One colour for each method, other dashes for each further run of it."""
+    methods = list(dict.fromkeys(run.method.label for run in runs))
+    out: list[dict[str, Any]] = []
+    seen: dict[str, int] = {}
+    for run in runs:
+        number = seen[run.method.label] = seen.get(run.method.label, -1) + 1
+        colour = colour_of(methods.index(run.method.label))["color"]
+        out.append({"color": colour, "linestyle": DASHES[number % len(DASHES)], "linewidth": 1.0})
+    return out
 
 
 def _work_precision(axes: Any, runs: list[Trajectory], errors: list[float], axis: str) -> None:

@@ -264,13 +264,16 @@ def _figure(panels: list[Panel], times: list[FloatArray], title: str, path: str 
     return figure
 
 
-def draw_panel(axes: Any, panel: Panel, times: list[FloatArray]) -> None:
-    """One panel: its curves, its axis, its legend."""
+def draw_panel(
+    axes: Any, panel: Panel, times: list[FloatArray], styles: Sequence[dict[str, Any]] = (), note: str = ""
+) -> None:
+    """One panel: its curves, its axis, its legend; ``styles`` of the curves and a note for many of them, if given."""
     many = len(panel.curves) > LARGEST_LEGEND
     for index, curve in enumerate(panel.curves):
         t = times[index] if len(times) > 1 else times[0]
         # too many to name: from dark to light in the order of the joints
         style = _gradient(index, len(panel.curves)) if many else colour_of(index)
+        style = dict(styles[index]) if styles else style
         # far below rounding nothing is to be seen: such numbers would only stretch the axis
         y = np.where(curve.y > 0, np.maximum(curve.y, _LOG_FLOOR), np.nan) if panel.log else curve.y
         axes.plot(t, y, label=plain(curve.label), marker="." if len(t) == 1 else None, **style)
@@ -282,7 +285,7 @@ def draw_panel(axes: Any, panel: Panel, times: list[FloatArray]) -> None:
     if panel.log:
         _log_axis(axes, panel)
     if many:
-        note = f"{len(panel.curves)} curves, in build order from dark to light"
+        note = note or f"{len(panel.curves)} curves, in build order from dark to light"
         axes.set_title(note, loc="right", fontsize=7.5, color="#555555")
     elif any(curve.label for curve in panel.curves):
         _legend(axes, panel)
