@@ -67,6 +67,15 @@ def test_ten_seconds_of_a_quadruped_are_small(tmp_path):
     assert data["ground"] is None
 
 
+def test_what_is_held_is_framed_whole():
+    model = la.models.double_pendulum().build()
+    folded = la.simulate(model, model.state(q=[2.0, 2.5]), dt=0.01, duration=3.0)
+    data = payload([folded])
+    assert data["follow"] is False
+    assert data["ground"] is not None
+    assert data["camera"]["radius"] > 1.9  # it reaches two metres from its hinge
+
+
 def test_long_runs_have_fewer_pictures():
     data = payload([swing(duration=30.0)], rate=1000.0)
     assert len(numbers(data["runs"][0]["t"])) == 3001

@@ -17,8 +17,9 @@ import numpy as np
 from leastaction.errors import ModelError
 from leastaction.model.checks import FloatArray
 from leastaction.model.files import check_path, write_file
+from leastaction.model.model import Model
 from leastaction.view.record import RATE, Recording, bounds, record, trace_points
-from leastaction.view.scene import model_size, plain_note, scene_of
+from leastaction.view.scene import WORLD, model_size, plain_note, scene_of
 from leastaction.view.surfaces import Surface, ball
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ def framing(recordings: Sequence[Recording]) -> tuple[dict[str, Any], float | No
     size = float(np.linalg.norm(high - low)) or 1.0
     all_low, all_high = bounds(first)
     # a mechanism that stays is framed with its whole motion, one that travels where it begins
-    far = bool(np.linalg.norm(all_high - all_low) > _FAR * size)
+    far = _travels(first.model) and bool(np.linalg.norm(all_high - all_low) > _FAR * size)
     if not far:
         low, high = all_low, all_high
     centre, extent = (low + high) / 2, high - low
@@ -215,6 +216,12 @@ def framing(recordings: Sequence[Recording]) -> tuple[dict[str, Any], float | No
     power = 10.0 ** math.floor(math.log10(rough))
     spacing = power * next(m for m in (1, 2, 5, 10) if m * power >= rough * 0.7)
     return camera, height, float(spacing), far
+
+
+def _travels(model: Model) -> bool:
+    """Whether nothing holds the mechanism by a hinge or a ball joint to the world."""
+    held = ("revolute", "spherical", "universal", "fixed")
+    return not any(joint.parent == WORLD and joint.kind in held for joint in model.mechanism.joints.values())
 
 
 def _ground(recording: Recording, below: float, far: bool) -> float | None:

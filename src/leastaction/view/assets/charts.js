@@ -56,8 +56,7 @@ class Chart {
       for (let k = this.high; k >= this.low; k -= step) out.push([Math.pow(10, k), `1e${k}`]);
       return out;
     }
-    const span = this.high - this.low, rough = span / 3, power = Math.pow(10, Math.floor(Math.log10(rough)));
-    const step = power * ([1, 2, 5, 10].find((m) => m * power >= rough) || 10), out = [];
+    const step = round((this.high - this.low) / 3), out = [];
     for (let k = Math.ceil(this.low / step); k * step <= this.high; k++) out.push([k * step, engineering(k * step)]);
     return out;
   }
@@ -88,11 +87,11 @@ class Chart {
       c.fillText(label, left - 7, y);
     }
     const across = (t) => left + ((t - this.first) / (this.last - this.first)) * (right - left);
-    c.textAlign = "center";
-    for (let k = 0; k <= 4; k++) {
-      const t = this.first + (k / 4) * (this.last - this.first);
-      c.textAlign = k === 4 ? "right" : "center";
-      c.fillText(`${parseFloat(t.toPrecision(3))} s`, across(t), height - 12);
+    const step = round((this.last - this.first) / 4);
+    for (let k = Math.ceil(this.first / step - 1e-9); k * step <= this.last * (1 + 1e-9); k++) {
+      const x = across(k * step);
+      c.textAlign = x > right - 14 ? "right" : "center";
+      c.fillText(`${parseFloat((k * step).toPrecision(6))} s`, Math.min(x, right), height - 12);
     }
     if (this.log && this.empty) c.fillText("zero everywhere", (left + right) / 2, height / 2 - 10);
     // curves: pale whole, then full up to now
@@ -120,6 +119,12 @@ class Chart {
     c.strokeStyle = "#1d2330";
     line(c, across(now), this.top - 4, across(now), height - 26);
   }
+}
+
+// One, two or five times a power of ten, not below a number.
+function round(rough) {
+  const power = Math.pow(10, Math.floor(Math.log10(rough)));
+  return power * ([1, 2, 5, 10].find((m) => m * power >= rough * 0.999) || 10);
 }
 
 function line(c, x0, y0, x1, y1) {
