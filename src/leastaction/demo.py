@@ -143,7 +143,7 @@ def comparison(lines: list[Line], title: str = "what should stay zero") -> Any:
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for column in ("method", "time (s)", "energy drift (J)", "of the kinetic energy", "loop gap (m or rad)", ""):
+    for column in ("method", "time (s)", "energy drift (J)", "of the motion", "loop gap (m, rad)", ""):
         table.add_column(column, justify="left" if column in ("method", "") else "right")
     for line in lines:
         gap = "-" if line.gap is None else f"{line.gap:.2e}"

@@ -27,8 +27,11 @@ def browser():
 class Tab:
     """A page in the browser, with every address that it asked for and every error that it met."""
 
-    def __init__(self, browser, width=1280, height=860):
-        self.page = browser.new_page(viewport={"width": width, "height": height})
+    # small, as the browser of the tests draws without a graphics card; pictures for people are larger
+    SMALL, LARGE = {"width": 760, "height": 560}, {"width": 1280, "height": 860}
+
+    def __init__(self, browser):
+        self.page = browser.new_page(viewport=self.SMALL)
         self.requests: list[str] = []
         self.errors: list[str] = []
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -56,9 +59,11 @@ class Tab:
 
         return np.asarray(Image.open(io.BytesIO(self.page.locator(selector).first.screenshot())).convert("RGB"))
 
-    def screenshot(self, name):
+    def screenshot(self, name, size=LARGE):
         """Keep the whole page as a picture for people to look at."""
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.set_viewport_size(size)
+        self.page.wait_for_timeout(200)
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
