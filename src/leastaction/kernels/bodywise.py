@@ -21,6 +21,8 @@ Tables (row 0 is the world):
     L      (n+1, 6)   spatial momenta                   F0 (n+1, 6)      smooth wrenches at k
     W, D   (n+1, 6), (n+1, 36)  what contacts and subtrees add; D as four 3x3 blocks ww, wv, vw, vv
     rho, eta (n+1, 6)                                   y (nu,), Y (nu, 6)  dq = y - Y . eta_parent
+    x1, xi, guess       coordinates at k+1, displacements of the joints, and those that were guessed
+    old, oldx           poses and coordinates before a step of the iteration
     c (nu,), K (nu, 3)  impulse in the joint and its derivative by dq (a ball has three rows)
 """
 
@@ -34,7 +36,20 @@ import numpy as np
 from leastaction.kernels._jit import kernel, memory, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6, st9
 from leastaction.kernels.galerkin_impulses import put4, quat_at
-from leastaction.kernels.layout import BALL, COM, INERTIA, IU, IX, KIND, MASS, PARENT, PITCH, PRISMATIC, REVOLUTE, Floats
+from leastaction.kernels.layout import (
+    BALL,
+    COM,
+    INERTIA,
+    IU,
+    IX,
+    KIND,
+    MASS,
+    PARENT,
+    PITCH,
+    PRISMATIC,
+    REVOLUTE,
+    Floats,
+)
 from leastaction.kernels.tree import joint_frame, turn, turn_by_quaternion
 from leastaction.spatial._source.mrp import add9, outer, scale9, spread
 from leastaction.spatial._source.scalar import sincos
@@ -79,6 +94,7 @@ class Bodies(NamedTuple):
     K: Floats
     x1: Floats
     xi: Floats
+    guess: Floats
     old: Floats
     oldx: Floats
 
@@ -92,7 +108,7 @@ def make_bodies(tree, x, nodes):
         np.zeros((n, 12)), np.zeros((nu, 6)), np.zeros((n, 12)), np.zeros((nu, 6)), np.zeros((n, 12)),
         np.zeros((n, 12)), np.zeros((n, 6)), np.zeros((n, 6)), np.zeros((N, 6)), np.zeros((N, 36)),
         np.zeros((n, 6)), np.zeros((N, 6)), np.zeros(nu), np.zeros((nu, 6)), np.zeros(nu), np.zeros((nu, 3)),
-        np.zeros(x.size), np.zeros(nu), np.zeros((n, 12)), np.zeros(x.size),
+        np.zeros(x.size), np.zeros(nu), np.zeros(nu), np.zeros((n, 12)), np.zeros(x.size),
     )  # fmt: skip
 
 
@@ -279,15 +295,70 @@ def store_block(D, i, E):
 
 
 @kernel
-def inverse3(M):
-    """Inverse of a 3x3 matrix (nine numbers) by its adjugate."""
-    a, b, c = M[4] * M[8] - M[5] * M[7], M[5] * M[6] - M[3] * M[8], M[3] * M[7] - M[4] * M[6]
-    s = 1.0 / (M[0] * a + M[1] * b + M[2] * c)
-    return (
-        s * a, s * (M[2] * M[7] - M[1] * M[8]), s * (M[1] * M[5] - M[2] * M[4]),
-        s * b, s * (M[0] * M[8] - M[2] * M[6]), s * (M[2] * M[3] - M[0] * M[5]),
-        s * c, s * (M[1] * M[6] - M[0] * M[7]), s * (M[0] * M[4] - M[1] * M[3]),
-    )  # fmt: skip
+def factors3(M):
+    """Factors of a 3x3 matrix (nine numbers) without pivoting: l10, l20, l21 and the rows of the upper one.
+
+    A contact adds a stiff term of rank one, some 1e10 times the inertia. Elimination leaves its small complement right;
+    the adjugate would not.
+    """
+    a, b = M[3] / M[0], M[6] / M[0]
+    u11, u12 = M[4] - a * M[1], M[5] - a * M[2]
+    c = (M[7] - b * M[1]) / u11
+    return (a, b, c, M[0], M[1], M[2], u11, u12, M[8] - b * M[2] - c * u12)
+
+
+@kernel
+def solved3(F, r):
+    """Solution of a 3x3 system with its factors."""
+    r1 = r[1] - F[0] * r[0]
+    z2 = (r[2] - F[1] * r[0] - F[2] * r1) / F[8]
+    z1 = (r1 - F[7] * z2) / F[6]
+    return ((r[0] - F[4] * z1 - F[5] * z2) / F[3], z1, z2)
+
+
+@kernel
+def solved_rows(F, x0, x1, x2):
+    """The same for three rows of six numbers."""
+    x1 = axpy6(-F[0], x0, x1)
+    z2 = scaled6(1.0 / F[8], axpy6(-F[2], x1, axpy6(-F[1], x0, x2)))
+    z1 = scaled6(1.0 / F[6], axpy6(-F[7], z2, x1))
+    return scaled6(1.0 / F[3], axpy6(-F[5], z2, axpy6(-F[4], z1, x0))), z1, z2
+
+
+@kernel
+def ball_factors(B, d, D):
+    """Factors of S0^T D S1 + K of a ball."""
+    h0, h1, h2 = times(D, ld6(B.S1, d, 0)), times(D, ld6(B.S1, d + 1, 0)), times(D, ld6(B.S1, d + 2, 0))
+    s0, s1, s2 = ld6(B.S0, d, 0), ld6(B.S0, d + 1, 0), ld6(B.S0, d + 2, 0)
+    return factors3((
+        dot6(s0, h0) + B.K[d, 0], dot6(s0, h1) + B.K[d, 1], dot6(s0, h2) + B.K[d, 2],
+        dot6(s1, h0) + B.K[d + 1, 0], dot6(s1, h1) + B.K[d + 1, 1], dot6(s1, h2) + B.K[d + 1, 2],
+        dot6(s2, h0) + B.K[d + 2, 0], dot6(s2, h1) + B.K[d + 2, 1], dot6(s2, h2) + B.K[d + 2, 2],
+    ))  # fmt: skip
+
+
+@kernel
+def ball_rows(B, d, D, F):
+    """The three rows of (S0^T D S1 + K)^-1 S0^T D."""
+    return solved_rows(
+        F,
+        transposed_times(D, ld6(B.S0, d, 0)),
+        transposed_times(D, ld6(B.S0, d + 1, 0)),
+        transposed_times(D, ld6(B.S0, d + 2, 0)),
+    )
+
+
+@kernel
+def ball_numbers(B, d, l, F):
+    """Minus (S0^T D S1 + K)^-1 times the residuals of a ball."""
+    return solved3(
+        F,
+        (
+            -(dot6(ld6(B.S0, d, 0), l) + B.c[d]),
+            -(dot6(ld6(B.S0, d + 1, 0), l) + B.c[d + 1]),
+            -(dot6(ld6(B.S0, d + 2, 0), l) + B.c[d + 2]),
+        ),
+    )
 
 
 @kernel
@@ -306,18 +377,10 @@ def eliminate_screw(B, d, D, l):
 @kernel
 def eliminate_ball(B, d, D, l):
     """Eliminate the three coordinates of a ball at once."""
-    S00, S01, S02 = ld6(B.S0, d, 0), ld6(B.S0, d + 1, 0), ld6(B.S0, d + 2, 0)
+    F = ball_factors(B, d, D)
+    y = ball_numbers(B, d, l, F)
+    z0, z1, z2 = ball_rows(B, d, D, F)
     h0, h1, h2 = times(D, ld6(B.S1, d, 0)), times(D, ld6(B.S1, d + 1, 0)), times(D, ld6(B.S1, d + 2, 0))
-    x0, x1, x2 = transposed_times(D, S00), transposed_times(D, S01), transposed_times(D, S02)
-    M = inverse3((
-        dot6(S00, h0) + B.K[d, 0], dot6(S00, h1) + B.K[d, 1], dot6(S00, h2) + B.K[d, 2],
-        dot6(S01, h0) + B.K[d + 1, 0], dot6(S01, h1) + B.K[d + 1, 1], dot6(S01, h2) + B.K[d + 1, 2],
-        dot6(S02, h0) + B.K[d + 2, 0], dot6(S02, h1) + B.K[d + 2, 1], dot6(S02, h2) + B.K[d + 2, 2],
-    ))  # fmt: skip
-    y = matvec(M, (-(dot6(S00, l) + B.c[d]), -(dot6(S01, l) + B.c[d + 1]), -(dot6(S02, l) + B.c[d + 2])))
-    z0 = axpy6(M[2], x2, axpy6(M[1], x1, scaled6(M[0], x0)))
-    z1 = axpy6(M[5], x2, axpy6(M[4], x1, scaled6(M[3], x0)))
-    z2 = axpy6(M[8], x2, axpy6(M[7], x1, scaled6(M[6], x0)))
     st6(B.Y, d, 0, z0)
     st6(B.Y, d + 1, 0, z1)
     st6(B.Y, d + 2, 0, z2)

@@ -62,10 +62,10 @@ def rotor(tree, B, x, i, d, h, end):
             end[d + e] += c * m[e] - t[e]
     if end is None:
         # d(c m + s x m) by dq, with ds = (c dq + s x dq)/2 and dc = -s . dq / 2
-        turn = spread(0.5 * c, scale3(0.5, s))
+        turn, turned = spread(0.5 * c, scale3(0.5, s)), scale3(-1.0, m)
         by_s = add9(
             (c * a[0], 0.0, 0.0, 0.0, c * a[1], 0.0, 0.0, 0.0, c * a[2]),
-            add9(matmul(spread(0.0, s), (a[0], 0.0, 0.0, 0.0, a[1], 0.0, 0.0, 0.0, a[2])), spread(0.0, scale3(-1.0, m))),
+            add9(matmul(spread(0.0, s), (a[0], 0.0, 0.0, 0.0, a[1], 0.0, 0.0, 0.0, a[2])), spread(0.0, turned)),
         )
         M = matmul(by_s, turn)
         for r in range(3):

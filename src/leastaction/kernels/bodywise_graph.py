@@ -4,8 +4,8 @@ Nodes are the rows of the tree and, behind them, one node for up to six multipli
 equations W_i + sum_j D_ij eta_j = 0 have a block for every pair of coupled nodes. A row is eliminated as in
 ``bodywise``: its joint coordinates are solved for, and what is left is handed to its parent, couplings included. A node
 of multipliers comes right before the nearest common ancestor of its bodies, where its block has become regular. So
-couplings live only between their bodies and that ancestor: O(n w^2) with w the rows that are open at a body, and fill-in
-follows the graph (elimination tree) of Bruedigam et al. 2023, Algorithms 3 and 4.
+couplings live only between their bodies and that ancestor: O(n w^2) with w the rows that are open at a body. Fill-in
+follows the graph, as in Bruedigam et al. 2023, Algorithms 3 and 4.
 
     order (N, 2)       nodes in the order of elimination, and whether one holds multipliers
     first (N+2,), near nodes that a node is coupled with when its turn comes: near[first[i]:first[i+1]]
@@ -26,8 +26,10 @@ from leastaction.kernels._jit import MEMORY_OPTIONS, either, kernel, optional, s
 from leastaction.kernels._lanes import ld6, st6
 from leastaction.kernels.bodywise import (
     add_blocks,
+    ball_factors,
+    ball_numbers,
+    ball_rows,
     body_block,
-    inverse3,
     inward_bodies,
     less_outer,
     load_block,
@@ -38,7 +40,7 @@ from leastaction.kernels.bodywise import (
     transposed_times,
 )
 from leastaction.kernels.layout import BALL, IU, KIND, MASS, PARENT, Floats, Ints
-from leastaction.spatial._source.vector import add6, axpy6, dot6, matvec
+from leastaction.spatial._source.vector import add6, axpy6, dot6
 
 
 class Couplings(NamedTuple):
@@ -110,13 +112,6 @@ def rank_one(plan, E, D, i, j, h, x):
             store_block(E.E, k, less_outer(load_block(E.E, k), h, x))
 
 
-@kernel
-def no_block():
-    """A block of zeros."""
-    z = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    return (z, z, z, z)
-
-
 @sweep
 def eliminate_row(tree, plan, B, E, i, h):
     """Eliminate the joint of row i and hand what is left, couplings included, to its parent."""
@@ -128,20 +123,14 @@ def eliminate_row(tree, plan, B, E, i, h):
     l = add6(l, times(D, rho))
     d, p = tree.rows[i, IU], tree.rows[i, PARENT]
     m = 3 if tree.rows[i, KIND] == BALL else 1
-    # pivot: (S0^T D S1 + K)^-1, the identity beyond the joint's coordinates
-    M = (1.0 / (dot6(ld6(B.S0, d, 0), times(D, ld6(B.S1, d, 0))) + B.K[d, 0]), 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-    if m == 3:
-        M = pivot_of_ball(B, d, D)
-    r = (dot6(ld6(B.S0, d, 0), l) + B.c[d], 0.0, 0.0)
-    if m == 3:
-        r = (r[0], dot6(ld6(B.S0, d + 1, 0), l) + B.c[d + 1], dot6(ld6(B.S0, d + 2, 0), l) + B.c[d + 2])
-    y = matvec(M, (-r[0], -r[1], -r[2]))
-    # rows of dq: by the parent's motion and by that of coupled nodes
+    # dq = y - Y . eta_parent - sum_j Z_j . eta_j
+    F = ball_factors(B, d, D) if m == 3 else screw_factors(B, d, D)
+    y = ball_numbers(B, d, l, F) if m == 3 else (-(dot6(ld6(B.S0, d, 0), l) + B.c[d]) / F[3], 0.0, 0.0)
     for a in range(m):
         B.y[d + a] = y[a]
-    put_rows(B, d, m, M, D, B.Y, d, 0)
+    put_rows(B, d, m, F, D, B.Y, d)
     for k in range(plan.first[i], plan.first[i + 1]):
-        put_rows_across(B, d, m, M, load_block(E.E, plan.slot[i, plan.near[k]]), E.Z, k)
+        put_rows_across(B, d, m, F, load_block(E.E, plan.slot[i, plan.near[k]]), E.Z, k)
     # columns: what dq does to this row and to coupled nodes
     left = D
     for a in range(m):
@@ -170,44 +159,39 @@ def eliminate_row(tree, plan, B, E, i, h):
 
 
 @kernel
-def pivot_of_ball(B, d, D):
-    """Inverse of S0^T D S1 + K of a ball."""
-    h0, h1, h2 = times(D, ld6(B.S1, d, 0)), times(D, ld6(B.S1, d + 1, 0)), times(D, ld6(B.S1, d + 2, 0))
-    s0, s1, s2 = ld6(B.S0, d, 0), ld6(B.S0, d + 1, 0), ld6(B.S0, d + 2, 0)
-    return inverse3((
-        dot6(s0, h0) + B.K[d, 0], dot6(s0, h1) + B.K[d, 1], dot6(s0, h2) + B.K[d, 2],
-        dot6(s1, h0) + B.K[d + 1, 0], dot6(s1, h1) + B.K[d + 1, 1], dot6(s1, h2) + B.K[d + 1, 2],
-        dot6(s2, h0) + B.K[d + 2, 0], dot6(s2, h1) + B.K[d + 2, 1], dot6(s2, h2) + B.K[d + 2, 2],
-    ))  # fmt: skip
+def screw_factors(B, d, D):
+    """The pivot of a screw, in the place it has among the factors of a ball."""
+    p = dot6(ld6(B.S0, d, 0), times(D, ld6(B.S1, d, 0))) + B.K[d, 0]
+    return (0.0, 0.0, 0.0, p, 0.0, 0.0, 1.0, 0.0, 1.0)
 
 
 @kernel
-def put_rows(B, d, m, M, D, out, at, o):
-    """Rows M S0^T D of a joint with m coordinates, into rows at.. of out."""
-    x0 = transposed_times(D, ld6(B.S0, d, 0))
+def put_rows(B, d, m, F, D, out, at):
+    """Rows (S0^T D S1 + K)^-1 S0^T D_j of a joint with m coordinates and the factors F, into rows at.. of out."""
     if m == 1:
-        st6(out, at, o, scaled6(M[0], x0))
+        st6(out, at, 0, scaled6(1.0 / F[3], transposed_times(D, ld6(B.S0, d, 0))))
         return
-    x1, x2 = transposed_times(D, ld6(B.S0, d + 1, 0)), transposed_times(D, ld6(B.S0, d + 2, 0))
-    for a in range(3):
-        st6(out, at + a, o, axpy6(M[3 * a + 2], x2, axpy6(M[3 * a + 1], x1, scaled6(M[3 * a], x0))))
+    z0, z1, z2 = ball_rows(B, d, D, F)
+    st6(out, at, 0, z0)
+    st6(out, at + 1, 0, z1)
+    st6(out, at + 2, 0, z2)
 
 
 @kernel
-def put_rows_across(B, d, m, M, D, out, k):
+def put_rows_across(B, d, m, F, D, out, k):
     """The same, into the columns of row k of out."""
-    x0 = transposed_times(D, ld6(B.S0, d, 0))
     if m == 1:
-        st6(out, k, 0, scaled6(M[0], x0))
+        st6(out, k, 0, scaled6(1.0 / F[3], transposed_times(D, ld6(B.S0, d, 0))))
         return
-    x1, x2 = transposed_times(D, ld6(B.S0, d + 1, 0)), transposed_times(D, ld6(B.S0, d + 2, 0))
-    for a in range(3):
-        st6(out, k, 6 * a, axpy6(M[3 * a + 2], x2, axpy6(M[3 * a + 1], x1, scaled6(M[3 * a], x0))))
+    z0, z1, z2 = ball_rows(B, d, D, F)
+    st6(out, k, 0, z0)
+    st6(out, k, 6, z1)
+    st6(out, k, 12, z2)
 
 
 @sweep
 def invert6(D, i, C):
-    """C (6, 12): [D_i | 1] after Gauss-Jordan with row pivoting, so that its right half is the inverse. False if singular."""
+    """C (6, 12): the inverse of block i in its right half, by Gauss-Jordan with row pivoting; False if singular."""
     for r in range(6):
         for c in range(6):
             C[r, c] = D[i, 18 * (r // 3) + 9 * (c // 3) + 3 * (r % 3) + c % 3]

@@ -1,7 +1,7 @@
 """Loops and constraints of the user in a body-wise step: nodes of multipliers in the graph of ``bodywise_graph``.
 
-Their forces act at k, along the rows G0 there; the gaps close at k+1. A velocity constraint is that of the mean twist at
-the middle pose. Redundant rows do no harm: G1 eta + eps dlam = -g with eps = RHO h^2 / m, an incremental proximal term,
+Their forces act at k, along the rows G0 there; the gaps close at k+1. A velocity constraint is that of the mean twist
+at the middle pose. Redundant rows do no harm: G1 eta + eps dlam = -g with eps = RHO h^2 / m, an incremental proximal term,
 which is zero where the iteration ends. Multipliers start from zero in every step, so they do not wander along what the
 rows leave open.
 
@@ -57,10 +57,10 @@ def start_links(loops, system, t, h, B, f, L):
 @kernel
 def has_velocity(L):
     """Whether there is a velocity constraint."""
+    found = False
     for k in range(L.kind.size):
-        if L.kind[k] == VELOCITY:
-            return True
-    return False
+        found = found or L.kind[k] == VELOCITY
+    return found
 
 
 @optional((0.0, 0.0))

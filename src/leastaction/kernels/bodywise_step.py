@@ -13,29 +13,13 @@ import numpy as np
 from leastaction.kernels._calls import call_control
 from leastaction.kernels._jit import either, entry, kernel, sweep
 from leastaction.kernels._lanes import ld9
-from leastaction.kernels.bodywise import (
-    clear_blocks,
-    end_momenta,
-    keep_bodies,
-    make_bodies,
-    move_bodies,
-    own_residuals,
-    place_bodies,
-    shift_of,
-    shifted,
-    start_bodies,
-)
-from leastaction.kernels.bodywise_forces import (
-    end_forces,
-    joint_end,
-    joint_terms,
-    spring_blocks,
-    spring_impulses,
-    start_forces,
-    weights,
-)
+from leastaction.kernels.bodywise import end_momenta, keep_bodies, make_bodies, move_bodies, shift_of, shifted
+from leastaction.kernels.bodywise_barrier import find, solve_contact
+from leastaction.kernels.bodywise_contact import make_touch, report_contacts
+from leastaction.kernels.bodywise_forces import end_forces, joint_end, spring_blocks, weights
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
-from leastaction.kernels.bodywise_links import end_links, keep_links, link_blocks, move_links, start_links
+from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links
+from leastaction.kernels.bodywise_residual import CUTS, EVALUATIONS, ITERATIONS, MOST, begin, evaluate, rounding_of
 from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.explicit import all_finite, copy
@@ -43,66 +27,29 @@ from leastaction.kernels.forward import make_work
 from leastaction.kernels.galerkin_links import make_links
 from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, extrapolation
 from leastaction.kernels.layout import MASS
-from leastaction.kernels.legendre import momenta, rates_of, to_child_axes, to_parent_axes
+from leastaction.kernels.legendre import rates_of, to_parent_axes
 from leastaction.kernels.tree import kinematics
 
 # What a rollout returns besides the statuses of ``galerkin_step``.
 TURNED_TOO_FAR = 4
-
-# Counters of a rollout.
-ITERATIONS, EVALUATIONS, CUTS, MOST = 0, 1, 2, 3
 
 # Cosine of the largest rotation of a body in one step: 90 degrees, where the discrete momentum has its maximum.
 LEAST_COSINE = 0.0
 
 
 @kernel
-def guess(tree, h, known, u, past, lengths, xi):
+def guess(h, known, u, past, lengths, xi):
     """Displacements of the next step from those of the last three (nu, 3), or from the rates u."""
     e1, e2, e3 = extrapolation(h, lengths, known)
     for d in range(xi.size):
         xi[d] = h * u[d] if known == 0 else e1 * past[d, 0] + e2 * past[d, 1] + e3 * past[d, 2]
 
 
-@sweep
-def begin(system, t, h, x, p, B, f, L, pc):
-    """Poses, axes, momenta along child axes and weights at the start of a step."""
-    tree = system.tree
-    kinematics(tree, x, B.P0, B.S0)
-    for e in range(12):
-        B.P1[0, e] = B.P0[0, e]
-    start_bodies(tree, B)
-    to_child_axes(tree, x, p, pc)
-    start_links(system.loops, system, t, h, B, f, L)
-
-
-@sweep
-def evaluate(system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua):
-    """Momenta, impulses and residuals at B.x1 and the poses B.P1.
-
-    Returns the largest residual, sum of squares, largest term, widest gap, sum of their squares, and the reach.
-    """
-    tree = system.tree
-    widest, reach = place_bodies(tree, B, closed, h)
-    joint_terms(system, B, x, pc, control, active, rate_of, h, f, ua)
-    clear_blocks(tree, B)
-    start_forces(system.forces, system, t, B, h, f)
-    spring_impulses(system.forces, B, h)
-    gap, squares_of_gaps = end_links(system.loops, system, t, h, B, f, L)
-    largest, squares, scale = own_residuals(tree, B, h)
-    return largest, squares, scale, max(widest, gap), squares_of_gaps + widest * widest, reach
-
-
-@kernel
-def rounding_of(mass, reach, h, nu):
-    """Residual that rounding leaves: of positions, over the step, with their arms."""
-    return 1.0e-16 * mass * (1.0 + reach * reach) / h * math.sqrt(float(nu)) + 1.0e-300
-
-
-@sweep
-def solve_smooth(contacts, system, plan, t, h, x, pc, control, active, rate_of, mass, rtol, most, B, E, f, L, ua, count):
-    """Newton with backtracking from the guess in B.x1. Returns True if the residual is within tolerance."""
-    tree, nu = system.tree, pc.size
+def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, touched,
+                  T, B, E, f, L, ua, count):  # fmt: skip
+    """Newton with backtracking from the guess in B.guess."""
+    tree, nu, rtol = system.tree, pc.size, numbers[0]
+    shifted(tree, x, B.guess, B.x1)
     before, size_before, gap_before = math.inf, math.inf, math.inf
     alpha, steps, closed = 1.0, 0, True
     weight = (mass / h) * (mass / h)
@@ -111,7 +58,7 @@ def solve_smooth(contacts, system, plan, t, h, x, pc, control, active, rate_of, 
             B.rho[i, e] = 0.0
     while True:
         largest, squares, scale, gap, gaps, reach = evaluate(
-            system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
+            None, system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
         )
         count[EVALUATIONS] += 1
         rounding = rounding_of(mass, reach, h, nu)
@@ -148,6 +95,23 @@ def solve_smooth(contacts, system, plan, t, h, x, pc, control, active, rate_of, 
     )
 
 
+@either(_solve_smooth)
+def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, touched,
+               T, B, E, f, L, ua, count):  # fmt: skip
+    """B.x1 and B.P1 at the end of the step, from the guess in B.guess; True if the residual is within tolerance.
+
+    numbers: tolerance, barrier, barrier of a warm start. touched (2,): contacts of the last step, and whether there
+    was one.
+    """
+    touched[0] = find(contacts, system.tree, x, h, B, T, touched[0])
+    good = solve_contact(
+        (T, limits, touched[0]), system, plan, t, h, x, pc, control, active, rate_of, mass, numbers[0], numbers[1],
+        numbers[2], touched[1] == 0, most, B, E, f, L, ua, count,
+    )  # fmt: skip
+    touched[1] = 1
+    return good
+
+
 @sweep
 def turned_too_far(tree, B):
     """Row of a body that turned by 90 degrees or more in the step, or 0."""
@@ -163,7 +127,7 @@ def turned_too_far(tree, B):
 
 @sweep
 def finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn):
-    """pn (nu,): momenta along parent axes at the end of the step, without impulses of constraints and contacts there."""
+    """pn (nu,): momenta along parent axes at the end of the step, without what constraints and contacts do there."""
     tree = system.tree
     shift_of(tree, x, B.x1, B.xi)
     joint_end(system, B, x, control, active, h, f, ua, c1)
@@ -175,20 +139,22 @@ def finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn):
 
 @entry
 def rollout(
-    system, plan, contacts, uniform, clock, k0, steps, x, p, past, lengths, known, fresh, every, controls, address,
-    passive, rtol, most, out_q, out_v, count,
+    system, plan, contacts, limits, effort, kept, uniform, clock, k0, steps, x, p, past, lengths, known, every,
+    controls, address, passive, numbers, most, out_q, out_v, out_c, out_n, count,
 ):  # fmt: skip
     """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
-    past (nu, 3), lengths (3,), known (1,): displacements, lengths and number of the last three steps. fresh (1,): 1 if
-    the first step moves by h times the rates, as Bruedigam et al. start. Returns (steps done, status, row); after a
-    failure x, p are those of the last good step.
+    past (nu, 3), lengths (3,), known (4,): displacements, lengths and number of the last three steps; contacts of the
+    last step; whether there was a step; 1 if the first step moves by h times the rates, as Bruedigam et al. start.
+    contacts and limits may be None; kept: their variables of the last step (``make_touch``). effort (nv,): bounds of
+    the control. out_c (rows, contacts, 11), out_n (rows,): what contacts did in the step that ends at a row. Returns
+    (steps done, status, row); after a failure x, p are those of the last good step.
     """
     tree, nu = system.tree, p.size
     f, L = make_work(system, x), make_links(system.loops, system.constraints, tree, 2)
-    B, E = make_bodies(tree, x, node_count(plan)), make_blocks(plan)
+    B, E, T = make_bodies(tree, x, node_count(plan)), make_blocks(plan), make_touch(contacts, kept)
     pc, ua, u, c1, pn, control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
-    F1 = np.zeros((tree.rows.shape[0], 6))
+    F1, touched = np.zeros((tree.rows.shape[0], 6)), known[1:3]
     rate_of, mass, saved = np.zeros(nu, np.int64), 0.0, 0
     for d in range(nu):
         rate_of[system.coordinates.v[d]] = d
@@ -208,19 +174,22 @@ def rollout(
         elif controls.shape[0] > 0:
             copy(controls[k], control)
             active = True
+        for d in range(nu):
+            control[d] = min(max(control[d], -effort[d]), effort[d])
         # guess
-        if (known[0] == 0 or fresh[0] == 1) and not rates_of(system, t, x, p, f, L, u):
+        if known[0] == 0 and not rates_of(system, t, x, p, f, L, u):
             return k, NO_RATES, 0
         begin(system, t, h, x, p, B, f, L, pc)
-        guess(tree, h, known[0], u, past, lengths, B.xi)
-        shifted(tree, x, B.xi, B.x1)
+        guess(h, known[0], u, past, lengths, B.guess)
         # step
-        if fresh[0] == 1:
-            evaluate(system, t, h, x, pc, control, active, rate_of, True, B, f, L, ua)
-            fresh[0] = 0
-        elif not solve_smooth(
-            contacts, system, plan, t, h, x, pc, control, active, rate_of, mass, rtol, most, B, E, f, L, ua, count
-        ):
+        if known[3] == 1:
+            shifted(tree, x, B.guess, B.x1)
+            evaluate(None, system, t, h, x, pc, control, active, rate_of, True, B, f, L, ua)
+            known[3] = 0
+        elif not solve_step(
+            contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, touched,
+            T, B, E, f, L, ua, count,
+        ):  # fmt: skip
             return k, NOT_CONVERGED, 0
         far = turned_too_far(tree, B)
         if far > 0:
@@ -239,5 +208,12 @@ def rollout(
                 return k, NO_RATES, 0
             positions_out(system.coordinates, x, out_q[saved])
             rates_out(system.coordinates, x, u, out_v[saved])
+            report_contacts(contacts, T, touched[0], B, out_c, out_n, saved)
             saved += 1
     return steps, DONE, 0
+
+
+@entry
+def row_poses(tree, x, P):
+    """Poses (rows, 12) of all rows about the kernels' origin."""
+    kinematics(tree, x, P, np.zeros((tree.rates.shape[0], 6)))
