@@ -1,8 +1,8 @@
 """Loops and constraints of the user in a body-wise step: nodes of multipliers in the graph of ``bodywise_graph``.
 
 Their forces act at k, along the rows G0 there; the gaps close at k+1. A velocity constraint is that of the mean twist
-at the middle pose. Redundant rows do no harm: G1 eta + eps dlam = -g with eps = RHO h^2 / m, an incremental proximal term,
-which is zero where the iteration ends. Multipliers start from zero in every step, so they do not wander along what the
+at the middle pose. Redundant rows do no harm: G1 eta + eps dlam = -g with eps = RHO h^2 / m, an incremental proximal
+term, which is zero where the iteration ends. Multipliers start from zero in every step, so they do not wander along what the
 rows leave open.
 
     rows of L (see ``galerkin_links``):  0 at k,  1 at k+1,  2 at the middle pose (velocity constraints only)

@@ -62,4 +62,3 @@ def touch_forces(touch, h, B):
     T, limits, count = touch
     rows_at_end(count, B, T)
     contact_forces(count, T, limits, h, B)
-

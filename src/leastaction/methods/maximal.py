@@ -10,7 +10,7 @@ import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
-from leastaction.methods.galerkin import check_closed
+from leastaction.methods.closing import check_closed
 from leastaction.model.checks import FloatArray
 from leastaction.model.contacts import ContactTable, contact_table
 from leastaction.model.couplings import elimination
@@ -74,7 +74,7 @@ class Maximal(Method):
         x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
         legendre.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
         check_closed(model, state.t, x, u)
-        known = np.zeros(4, dtype=np.int64)
+        known: Any = np.zeros(4, dtype=np.int64)
         known[3] = self.first_step == "seed"
         memory: Memory = {"x": x, "p": p, "past": np.zeros((model.nv, 3)), "lengths": np.ones(3), "known": known}
         touching = touch_of(model)
@@ -100,6 +100,27 @@ class Maximal(Method):
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
     ) -> Chunk:
         """All steps in one compiled call."""
+        return self._roll(model, memory, clock, k, steps, every, control, False)[0]
+
+    def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
+        """Contacts of the step that begins at a state, (contacts, 11): see ``kernels.bodywise_contact``."""
+        tau = np.zeros((0, model.nv)) if control is None else model.check_v(control, "control")[None]
+        memory = self.start(model, state)
+        chunk, found = self._roll(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau), True)
+        model.raise_pending()
+        if chunk.failure:
+            raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
+        return found
+
+    def contact_pairs(self, model: Model) -> tuple[tuple[str, str], ...]:
+        """Names of the two bodies of every pair that may touch; the ground is "world"."""
+        touching = touch_of(model)
+        return () if touching is None else touching.table.names
+
+    def _roll(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control, seen: bool
+    ) -> tuple[Chunk, FloatArray]:
+        """The steps, and the contacts of the last one if they are to be ``seen``."""
         from leastaction.kernels import bodywise_step
 
         rows = saved_rows(k, steps, every)
@@ -107,7 +128,7 @@ class Maximal(Method):
         address = control.callback.address if control.callback else 0
         passive, touching, solver = model.system.passive, touch_of(model), self.solver
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free))
-        kept, found = None, np.zeros((rows, touching.table.capacity if touching else 0, 11))
+        kept, found = None, np.zeros((int(seen), touching.table.capacity if touching else 0, 11))
         numbers = (solver.tolerance, 0.0, 0.0)
         if touching is not None:
             if not isinstance(solver, InteriorPoint):
@@ -115,7 +136,7 @@ class Maximal(Method):
             kept = tuple(memory[name] for name in ("contacts", "features", "contact_forces", "limit_forces"))
             weight = model.total_mass * (float(np.linalg.norm(model.system.tree.gravity)) or 10.0)
             numbers = (solver.tolerance, solver.barrier * weight, solver.warm * weight)
-        counts = np.zeros(rows, dtype=np.int64)
+        counts = np.zeros(int(seen), dtype=np.int64)
         done, status, row = bodywise_step.rollout(
             model.system, couplings(model), touching.table.contacts if touching else None,
             touching.limits if touching else None, efforts(model), kept, clock.uniform, clock.table(k, steps), k, steps,
@@ -128,7 +149,8 @@ class Maximal(Method):
         failure = None
         if status:
             failure = _FAILURES[status].format(iterations=solver.iterations, body=body_of_row(model, row))
-        return Chunk(done, failure, q[:rows], v[:rows], counters)
+        chunk = Chunk(done, failure, q[:rows], v[:rows], counters)
+        return chunk, found[0, : counts[0]] if seen else np.zeros((0, 11))
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +256,7 @@ def couplings(model: Model) -> Any:
         contacts = touching.table.contacts
         pairs += [tuple(contacts.shapes[pair[:2], 1].tolist()) for pair in contacts.pairs]
     pairs = [(a, b) for a, b in pairs if a > 0 and b > 0 and a != b]
-    if not parts and not pairs:
+    # one form of the kernels for all mechanisms with loops, constraints or forces on bodies
+    if not parts and not pairs and table is None:
         return None
     return Couplings(**elimination(parents.tolist(), pairs, parts))

@@ -36,7 +36,7 @@ def gap(kind: int, row: FloatArray, pose_a: FloatArray, pose_b: FloatArray) -> f
 
 
 def moved(pose: FloatArray, eta: FloatArray) -> FloatArray:
-    """A pose after a spatial displacement eta = (w; v): the rotation exp([w]) about the origin, then v to first order."""
+    """A pose after a spatial displacement eta = (w; v), by the exponential."""
     from scipy.linalg import expm
 
     twist = np.zeros((4, 4))
