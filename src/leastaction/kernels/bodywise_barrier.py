@@ -113,7 +113,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
             started = True
             continue
         stay_inside(nc, T)
-        mean, largest_product, off = products(nc, T, limits, B.x1)
+        mean, largest_product, off, work = products(nc, T, limits, B.x1)
         tight = max(rtol, 4.0e-15) * (1.0 + reach)
         if (
             largest <= rtol * scale + rounding_of(mass, reach, h, nu)
@@ -125,12 +125,12 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
             break
         if steps == most:
             break
-        # direction for the next barrier
+        # direction for the next barrier, which must not run ahead of the gaps
         sigma = min(0.5, max(0.2 if cold else 0.02, (1.0 - alpha) * (1.0 - alpha)))
-        kappa = max(barrier, sigma * mean)
+        kappa = max(barrier, sigma * mean, 0.1 * work)
         clear_couplings(plan, E, B.W, B.D)
         spring_blocks(system.forces, plan, B, E, h)
-        link_blocks(plan, system, h, mass, B, E, L)
+        link_blocks(system.loops, plan, h, mass, B, E, L)
         contact_blocks(nc, T, limits, B.x1, kappa, h, plan, E, B)
         if not solve_bodies(plan, tree, B, E, h):
             break
@@ -140,9 +140,9 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
         if not alpha > 0.0:
             break
         keep_bodies(tree, B)
-        keep_links(plan, L)
+        keep_links(system.loops, L)
         move_bodies(tree, B, alpha)
-        move_links(plan, B, L, alpha)
+        move_links(system.loops, plan, B, L, alpha)
         move_contacts(nc, T, limits, alpha)
         closed = False
         if alpha < 0.02 and not wide:

@@ -370,8 +370,10 @@ def move_contacts(count, T, limits, alpha):
 
 @sweep
 def stay_inside(count, T):
-    """The slip is no linear function of the motion: keep psi above it."""
+    """Gap and slip are no linear functions of the motion: take a gap as it is, and keep psi above the slip."""
     for k in range(count):
+        if T.g[k, 0] > 0.5 * T.V[k, 0]:
+            T.V[k, 0] = T.g[k, 0]
         d = math.sqrt(T.g[k, 1] * T.g[k, 1] + T.g[k, 2] * T.g[k, 2])
         if T.mu[k] > 0.0 and T.V[k, 4] <= d * (1.0 + 1.0e-12):
             T.V[k, 4] = d * (1.0 + 1.0e-10) + 1.0e-14
@@ -379,12 +381,13 @@ def stay_inside(count, T):
 
 @sweep
 def products(count, T, limits, x1):
-    """Mean and largest product of the complementarity conditions, and the largest |phi - s|."""
-    total, most, off, terms = 0.0, 0.0, 0.0, 0
+    """Mean and largest product of the complementarity conditions, largest |phi - s|, and mean |phi - s| gamma."""
+    total, most, off, work, terms = 0.0, 0.0, 0.0, 0.0, 0
     for k in range(count):
         a = T.V[k, 0] * T.V[k, 1]
         total, most, terms = total + a, max(most, a), terms + 1
         off = max(off, abs(T.g[k, 0] - T.V[k, 0]))
+        work += abs(T.g[k, 0] - T.V[k, 0]) * T.V[k, 1]
         if T.mu[k] > 0.0:
             x, psi, b1, b2, d1, d2 = T.mu[k] * T.V[k, 1], T.V[k, 4], T.V[k, 2], T.V[k, 3], T.g[k, 1], T.g[k, 2]
             b = x * psi + b1 * d1 + b2 * d2
@@ -395,7 +398,8 @@ def products(count, T, limits, x1):
         phi = limits.bounds[k, 0] * (x1[limits.where[k, 1]] - limits.bounds[k, 1])
         total, most, terms = total + a, max(most, a), terms + 1
         off = max(off, abs(phi - T.U[k, 0]))
-    return total / max(terms, 1), most, off
+        work += abs(phi - T.U[k, 0]) * T.U[k, 1]
+    return total / max(terms, 1), most, off, work / max(terms, 1)
 
 
 @kernel

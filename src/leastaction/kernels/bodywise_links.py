@@ -2,8 +2,8 @@
 
 Their forces act at k, along the rows G0 there; the gaps close at k+1. A velocity constraint is that of the mean twist
 at the middle pose. Redundant rows do no harm: G1 eta + eps dlam = -g with eps = RHO h^2 / m, an incremental proximal
-term, which is zero where the iteration ends. Multipliers start from zero in every step, so they do not wander along what the
-rows leave open.
+term, which is zero where the iteration ends. Multipliers start from zero in every step, so they do not wander along
+what the rows leave open.
 
     rows of L (see ``galerkin_links``):  0 at k,  1 at k+1,  2 at the middle pose (velocity constraints only)
 """
@@ -95,7 +95,7 @@ def at(r, c):
 
 
 @optional(None)
-def link_blocks(plan, system, h, mass, B, E, L):
+def link_blocks(loops, plan, h, mass, B, E, L):
     """Nodes of multipliers: gaps, proximal term, and their blocks with the bodies."""
     m, eps = L.kind.size, RHO * h * h / mass
     for n in range(plan.parts.shape[0]):
@@ -115,14 +115,14 @@ def link_blocks(plan, system, h, mass, B, E, L):
 
 
 @optional(None)
-def keep_links(plan, L):
+def keep_links(loops, L):
     """Remember the multipliers before a step of the iteration."""
     for k in range(L.kind.size):
         L.old[0, k] = L.lam[0, k]
 
 
 @optional(None)
-def move_links(plan, B, L, alpha):
+def move_links(loops, plan, B, L, alpha):
     """A part alpha of the direction of the multipliers."""
     for n in range(plan.parts.shape[0]):
         node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]

@@ -71,12 +71,12 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
                 break
             clear_couplings(plan, E, B.W, B.D)
             spring_blocks(system.forces, plan, B, E, h)
-            link_blocks(plan, system, h, mass, B, E, L)
+            link_blocks(system.loops, plan, h, mass, B, E, L)
             if not solve_bodies(plan, tree, B, E, h):
                 break
             steps += 1
             keep_bodies(tree, B)
-            keep_links(plan, L)
+            keep_links(system.loops, L)
             before, size_before, gap_before, alpha = merit, largest, gap, 1.0
         else:
             # backtrack, until only rounding can be to blame
@@ -85,7 +85,7 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
             alpha *= 0.5
             count[CUTS] += 1
         move_bodies(tree, B, alpha)
-        move_links(plan, B, L, alpha)
+        move_links(system.loops, plan, B, L, alpha)
         closed = False
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
