@@ -7,7 +7,7 @@ import pytest
 
 import leastaction as la
 from leastaction import dynamics
-from leastaction.view.record import bounds, pick_rows, record, sensible_rows, trace_points
+from leastaction.view.record import arrows_of, bounds, pick_rows, record, sensible_rows, trace_points
 from leastaction.view.scene import scene_of
 
 
@@ -145,12 +145,29 @@ class TestRecording:
         with pytest.raises(la.ModelError, match="expected names"):
             trace_points(model, "FR_foot")
 
-    def test_contacts_by_point_and_force(self, monkeypatch):
-        run = pendulum_run()
-        point, force = np.zeros((len(run.t), 3)), np.zeros((len(run.t), 3))
-        force[:50, 2] = 10.0
-        monkeypatch.setattr(type(run), "contacts", {"foot": {"point": point, "force": force}, "other": {"gap": point}})
-        arrows = record(run).contacts
-        assert arrows.shape[1:] == (1, 6)
-        assert np.isfinite(arrows[:10]).all()
-        assert np.isnan(arrows[-10:]).all()
+    def test_contacts_have_points_and_arrows(self):
+        recording = record(landing())
+        points, arrows = recording.contacts[..., :3], arrows_of(recording)
+        # in the air there is none; at rest four corners on the ground carry the weight
+        assert np.isnan(points[0]).all()
+        last = points[-2][np.isfinite(points[-2]).all(axis=1)]
+        assert len(last) == 4
+        assert np.abs(last[:, 2]).max() < 1e-3
+        force = recording.contacts[-2, :, 3:]
+        assert np.nansum(force, axis=0) == pytest.approx([0, 0, 9.81], abs=0.05)
+        # the weight is as long as the box is large; a blow is no longer than one and a half of that
+        size = np.sqrt(0.3**2 + 0.2**2 + 0.1**2)
+        assert np.linalg.norm(np.nansum(arrows[-2], axis=0)) == pytest.approx(size, rel=0.01)
+        assert np.nanmax(np.linalg.norm(arrows, axis=-1)) <= 1.5 * size * (1 + 1e-12)
+        assert record(pendulum_run()).contacts.shape[1] == 0
+
+
+def landing():
+    """A box that falls flat onto the ground and stays."""
+    m = la.Mechanism("box")
+    m.add_body("box", mass=1.0, shape=la.Box((0.3, 0.2, 0.1)))
+    m.add_joint("root", "free", parent="world", child="box")
+    m.add_ground(friction=0.5)
+    model = m.build()
+    start = model.state(q={"root": (0, 0, 0.1, 1, 0, 0, 0)})
+    return la.simulate(model, start, dt=0.005, duration=0.5, method=la.Maximal())

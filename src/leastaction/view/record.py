@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import dynamics
+from leastaction.contacts import contacts_of
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.model.checks import FloatArray, check_vector
 from leastaction.model.model import Model
@@ -146,26 +147,36 @@ def body_motion(model: Model, q: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def contact_arrows(run: Trajectory, rows: NDArray[np.int64]) -> FloatArray:
-    """Contact points and forces (rows, contacts, 6) in world axes; NaN where there is no force.
+    """Contact points and forces on the first body (rows, contacts, 6) in world axes; NaN where there is none."""
+    if not run.method.contact_pairs(run.model):
+        return np.zeros((len(rows), 0, 6))
+    found = contacts_of(
+        run.model, run.method, run.clock, run.step_numbers[rows], run.t[rows], run.q[rows], run.v[rows], run.tau[rows]
+    )
+    both = np.concatenate([found.point, found.force], axis=-1)
+    both[~(np.abs(found.force).sum(axis=-1) > 0)] = np.nan
+    return both
 
-    ``run.contacts`` has by name entries ``point`` and ``force``, (all rows, 3) or (all rows, points, 3) each, in world
-    axes; contacts without them are not drawn.
+
+def arrows_of(recording: Recording) -> FloatArray:
+    """Arrows (rows, contacts, 3) of the contact forces in metres: the weight is as long as the mechanism is large.
+
+    The blow of a landing is many weights; its arrow ends at one and a half of that.
     """
-    found: list[FloatArray] = []
-    for contact in run.contacts.values():
-        point, force = _entry(contact, "point"), _entry(contact, "force")
-        if point is None or force is None:
-            continue
-        both = np.concatenate([point, force], axis=-1)[rows].reshape(len(rows), -1, 6)
-        both[~(np.abs(both[..., 3:]).sum(axis=-1) > 0)] = np.nan
-        found.append(both)
-    return np.concatenate(found, axis=1) if found else np.zeros((len(rows), 0, 6))
+    force = recording.contacts[..., 3:]
+    low, high = bounds(recording, 0)
+    size, weight = float(np.linalg.norm(high - low)), _weight(recording.model)
+    if weight == 0:
+        strong = np.linalg.norm(force, axis=-1)
+        weight = float(np.nanmedian(strong)) if np.isfinite(strong).any() else 1.0
+    arrow = force * (size / weight)
+    length = np.linalg.norm(arrow, axis=-1, keepdims=True)
+    return np.asarray(arrow * np.minimum(1.0, 1.5 * size / np.maximum(length, np.finfo(float).tiny)))
 
 
-def _entry(record: Any, name: str) -> FloatArray | None:
-    """An array of a record that is a mapping or an object."""
-    value = record.get(name) if isinstance(record, Mapping) else getattr(record, name, None)
-    return None if value is None else np.asarray(value, dtype=float)
+def _weight(model: Model) -> float:
+    """Weight of everything that moves, newtons."""
+    return model.total_mass * float(np.linalg.norm(model.mechanism.gravity))
 
 
 def trace_points(model: Model, traces: Mapping[str, Any] | Sequence[str]) -> list[tuple[int, FloatArray]]:
