@@ -37,6 +37,7 @@ METHODS: dict[str, tuple[Method, str]] = {
 _WITHOUT = {
     "joint friction": 'mechanism.without("friction") drops it (--without friction)',
     "contact": 'mechanism.without("contacts") drops it (--without contacts)',
+    "restitution": "mechanism.add_ground(restitution=0.0) and add_contact(..., restitution=0.0) make impacts plastic",
     "enforced limits": "mechanism.enforce_limits(False) makes the limits data again (--without limits)",
     "loop joint forces": 'mechanism.without("damping", "stiffness", "armature") drops them; or use another joint',
     "equality constraints": 'mechanism.without("constraints") drops them',
