@@ -33,8 +33,8 @@ import numpy as np
 
 from leastaction.kernels._jit import MEMORY_OPTIONS, kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6
-from leastaction.kernels.bodywise import less_outer, load_block, scaled6, store_block
 from leastaction.kernels.bodywise_graph import add_to
+from leastaction.kernels.bodywise_recursion import less_outer, load_block, scaled6, store_block
 from leastaction.kernels.contact_gap import gap
 from leastaction.kernels.contact_layout import DISC, ELLIPSOID, FEATURE, RA, RB, XA
 from leastaction.kernels.forces import row3, world_point
@@ -55,8 +55,9 @@ from leastaction.spatial._source.vector import (
     transpose,
 )
 
-# pair, feature, gap (m), normal force (N), force on body a in the world (3, N), point (3, m), slip in the step (m)
-CONTACT_COLUMNS = 11
+# pair, feature, gap (m), normal force (N), force on body a in the world (3, N), point (3, m), slip in the step (m),
+# row of body a
+CONTACT_COLUMNS = 12
 
 
 class Limits(NamedTuple):
@@ -296,6 +297,7 @@ def report_contacts(contacts, T, count, B, rows, counts, k):
             rows[k, c, 4 + e] = f[e]
             rows[k, c, 7 + e] = x[e]
         rows[k, c, 10] = math.sqrt(T.g[c, 1] * T.g[c, 1] + T.g[c, 2] * T.g[c, 2])
+        rows[k, c, 11] = a
 
 
 # --- the step of the contact variables ------------------------------------------------------------------------------
