@@ -258,7 +258,6 @@ def pair_blocks(plan, E, D, T, k, h, r0, r1, r2):
     if b > 0:
         zero = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         none = (zero, zero, zero, zero)
-        store_block(D, b, contact_block(T, k, 36, h, r0, r1, r2, -1.0, load_block(D, b)))
         add_to(plan, E, D, a, b, contact_block(T, k, 36, h, r0, r1, r2, 1.0, none))
         add_to(plan, E, D, b, a, contact_block(T, k, 18, h, r0, r1, r2, -1.0, none))
 
@@ -271,6 +270,9 @@ def contact_blocks(count, T, limits, x1, kappa, h, plan, E, B):
         push_bodies(T, k, B.W, h, c0)
         a = T.ints[k, 1]
         store_block(B.D, a, contact_block(T, k, 18, h, r0, r1, r2, 1.0, load_block(B.D, a)))
+        b = T.ints[k, 2]
+        if b > 0:
+            store_block(B.D, b, contact_block(T, k, 36, h, r0, r1, r2, -1.0, load_block(B.D, b)))
         pair_blocks(plan, E, B.D, T, k, h, r0, r1, r2)
     for k in range(limits.where.shape[0]):
         d, sign, s, gamma = limits.where[k, 0], limits.bounds[k, 0], T.U[k, 0], T.U[k, 1]
