@@ -30,6 +30,11 @@ def close_poses(one, two, n, rng, gap):
     return a, b, reference.distances(SOLIDS[one][1], a, SOLIDS[two][1], b)[0]
 
 
+def sharp(one, two):
+    """Whether both solids have edges."""
+    return not {"sphere", "capsule"} & {one, two}
+
+
 # Where a sharp corner is nearest to an edge or to a corner, the contact of the faces next to it is less than the
 # distance, or there is none. That is so in a small part of all random poses, none where one of the solids is smooth.
 @pytest.mark.parametrize(("one", "two"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
@@ -42,11 +47,9 @@ def test_smallest_gap_is_the_distance(one, two):
         found.put({"a": a[k], "b": b[k]})
         found.find(0.05)
         gap = found.gap.min(initial=1.0)
-        good += abs(gap - far[k]) < 1e-5
+        good += abs(gap - far[k]) < 1e-9
     assert apart.sum() >= 57
-    sharp = "box" in (one, two) or "cylinder" in (one, two)
-    rounded = "sphere" in (one, two) or "capsule" in (one, two)
-    assert good >= apart.sum() * (0.95 if sharp and not rounded else 1.0)
+    assert good >= apart.sum() * (0.95 if sharp(one, two) else 1.0)  # measured 0.983 and 1, with an error of 1.5e-12
 
 
 @pytest.mark.parametrize(("one", "two"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
@@ -61,7 +64,7 @@ def test_exchange_of_the_bodies_changes_nothing(one, two):
         first.find(0.01)
         second.find(0.01)
         assert first.count == second.count
-        assert np.allclose(np.sort(first.gap), np.sort(second.gap), rtol=0, atol=1e-9)  # measured 2e-16
+        assert np.allclose(np.sort(first.gap), np.sort(second.gap), rtol=0, atol=1e-9)  # measured 6e-17
 
 
 @pytest.mark.parametrize(("one", "two"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
@@ -83,8 +86,9 @@ def test_frozen_features_miss_only_the_second_order_of_a_motion(one, two):
             # how much nearer the bodies are than the frozen features say
             missed.append((h, max(0.0, frozen - found.gap.min(initial=1.0))))
     missed = np.array(missed)
-    # per square of the motion, 1/m; curvatures are up to 10 / m
-    assert (missed[:, 1] <= 40.0 * missed[:, 0] ** 2).mean() >= 0.96
+    # per square of the motion; measured 6.2 / m (the radii are 0.1 m), but for corners that come from beside an edge
+    good = (missed[:, 1] <= 10.0 * missed[:, 0] ** 2).mean()
+    assert good >= (0.95 if sharp(one, two) else 1.0)  # measured 0.963 and 1
 
 
 @pytest.mark.parametrize("shape", [*SOLIDS, "ellipsoid"])

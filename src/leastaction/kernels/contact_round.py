@@ -384,17 +384,18 @@ def cylinder_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
     ea, eb, d = column(Ra, 2), column(Rb, 2), sub3(ca, cb)
     count = segments(out, count, 0, a, ca, ea, ha, ra, b, cb, eb, hb, rb)
     c = cross(ea, eb)
-    # ends side by side, where nearly parallel
+    # ends side by side, where nearly parallel and not on top of each other
+    beside = 0.81 * (ra + rb) * (ra + rb)
     if dot3(c, c) < PARALLEL * PARALLEL:
         for k in range(2):
             side = 1.0 if k == 0 else -1.0
             end = axpy3(side * ha, ea, ca)
             z = dot3(eb, sub3(end, cb))
-            if abs(z) < hb and dot3(sub3(end, cb), sub3(end, cb)) - z * z > 0.25 * rb * rb:
+            if abs(z) < hb and dot3(sub3(end, cb), sub3(end, cb)) - z * z > beside:
                 count = write_line(out, count, 1 + k, a, end, ra, b, axpy3(z, eb, cb), rb, eb)
             end = axpy3(side * hb, eb, cb)
             z = dot3(ea, sub3(end, ca))
-            if abs(z) < ha and dot3(sub3(end, ca), sub3(end, ca)) - z * z > 0.25 * ra * ra:
+            if abs(z) < ha and dot3(sub3(end, ca), sub3(end, ca)) - z * z > beside:
                 count = write_line(out, count, 3 + k, b, end, rb, a, axpy3(z, ea, ca), ra, ea)
     # the caps that look at each other
     na = scale3(-1.0 if dot3(ea, d) >= 0.0 else 1.0, ea)
