@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
     from leastaction.observe import project
     from leastaction.simulate import resume, simulate
+    from leastaction.solve.graph_system import GraphSystem
     from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton
     from leastaction.steps import ClassicSteps, ReversibleSteps
     from leastaction.trajectory import Trajectory
@@ -118,6 +119,8 @@ PUBLIC: dict[str, str | None] = {
     "RIQN": "leastaction.solve.solvers",
     "Broyden": "leastaction.solve.solvers",
     "DenseNewton": "leastaction.solve.solvers",
+    # linear systems
+    "GraphSystem": "leastaction.solve.graph_system",
     # errors
     "ModelError": "leastaction.errors",
     "ConvergenceError": "leastaction.errors",
@@ -138,6 +141,7 @@ __all__ = [
     "Ellipsoid",
     "Force",
     "Galerkin",
+    "GraphSystem",
     "HermiteSimpson",
     "Law",
     "LieTrapezoid",
