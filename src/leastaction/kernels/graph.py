@@ -25,6 +25,10 @@ SINGULAR = 1e-14
 """A pivot below this, relative to the largest that its block ever held, is zero."""
 
 
+# Indices inside blocks are unsigned, so that the compiler need not look for negative ones at every entry.
+ONE = np.uint64(1)
+
+
 @kernel
 def factor_block(F, o, n, pivot, p, smallest):
     """LU factors of an n x n block at o, with partial pivoting; False if a pivot is not above ``smallest``.
@@ -33,7 +37,7 @@ def factor_block(F, o, n, pivot, p, smallest):
     """
     for c in range(n):
         best, at = abs(F[o + c * n + c]), c
-        for r in range(c + 1, n):
+        for r in range(c + ONE, n):
             if abs(F[o + r * n + c]) > best:
                 best, at = abs(F[o + r * n + c]), r
         pivot[p + c] = at
@@ -45,10 +49,10 @@ def factor_block(F, o, n, pivot, p, smallest):
                 F[o + c * n + e], F[o + at * n + e] = F[o + at * n + e], F[o + c * n + e]
         inverse = 1.0 / F[o + c * n + c]
         F[o + c * n + c] = inverse
-        for r in range(c + 1, n):
+        for r in range(c + ONE, n):
             t = F[o + r * n + c] * inverse
             F[o + r * n + c] = t
-            for e in range(c + 1, n):
+            for e in range(c + ONE, n):
                 F[o + r * n + e] -= t * F[o + c * n + e]
     return True
 
@@ -57,19 +61,20 @@ def factor_block(F, o, n, pivot, p, smallest):
 def solve_block(F, o, n, pivot, p, X, x, m):
     """Solve with the factors at o, in place, for the n x m block that begins at X[x]."""
     for c in range(n):
-        at = pivot[p + c]
+        at = np.uint64(pivot[p + c])
         if at != c:
             for e in range(m):
                 X[x + c * m + e], X[x + at * m + e] = X[x + at * m + e], X[x + c * m + e]
     for e in range(m):
-        for r in range(1, n):
+        for r in range(ONE, n):
             s = X[x + r * m + e]
             for k in range(r):
                 s -= F[o + r * n + k] * X[x + k * m + e]
             X[x + r * m + e] = s
-        for r in range(n - 1, -1, -1):
+        for back in range(n):
+            r = n - ONE - back
             s = X[x + r * m + e]
-            for k in range(r + 1, n):
+            for k in range(r + ONE, n):
                 s -= F[o + r * n + k] * X[x + k * m + e]
             X[x + r * m + e] = s * F[o + r * n + r]
 
@@ -87,55 +92,85 @@ def take_product(F, a, b, t, rows, inner, columns):
 
 # Blocks of bodies (6 rows) and of the most frequent joints have programs of their own: the parts above are inlined with
 # sizes that the compiler knows.
+U3, U5, U6 = np.uint64(3), np.uint64(5), np.uint64(6)
 
 
 @sweep
 def factor_any(F, o, n, pivot, p, smallest):
     """``factor_block`` for any size."""
+    o, p = np.uint64(o), np.uint64(p)
     if n == 6:
-        return factor_block(F, o, 6, pivot, p, smallest)
+        return factor_block(F, o, U6, pivot, p, smallest)
     if n == 5:
-        return factor_block(F, o, 5, pivot, p, smallest)
+        return factor_block(F, o, U5, pivot, p, smallest)
     if n == 3:
-        return factor_block(F, o, 3, pivot, p, smallest)
-    return factor_block(F, o, n, pivot, p, smallest)
+        return factor_block(F, o, U3, pivot, p, smallest)
+    return factor_block(F, o, np.uint64(n), pivot, p, smallest)
 
 
 @sweep
-def solve_any(F, o, n, pivot, p, x, m):
-    """``solve_block`` for a block of any size in F."""
+def solve_any(F, o, n, pivot, p, X, x, m):
+    """``solve_block`` for any sizes."""
+    o, p, x = np.uint64(o), np.uint64(p), np.uint64(x)
     if n == 6 and m == 5:
-        solve_block(F, o, 6, pivot, p, F, x, 5)
+        solve_block(F, o, U6, pivot, p, X, x, U5)
     elif n == 6 and m == 3:
-        solve_block(F, o, 6, pivot, p, F, x, 3)
+        solve_block(F, o, U6, pivot, p, X, x, U3)
     elif n == 5 and m == 6:
-        solve_block(F, o, 5, pivot, p, F, x, 6)
+        solve_block(F, o, U5, pivot, p, X, x, U6)
     elif n == 3 and m == 6:
-        solve_block(F, o, 3, pivot, p, F, x, 6)
+        solve_block(F, o, U3, pivot, p, X, x, U6)
+    elif n == 6 and m == 1:
+        solve_block(F, o, U6, pivot, p, X, x, ONE)
     else:
-        solve_block(F, o, n, pivot, p, F, x, m)
+        solve_block(F, o, np.uint64(n), pivot, p, X, x, np.uint64(m))
 
 
 @sweep
 def product_any(F, a, b, t, rows, inner, columns):
     """``take_product`` for any sizes."""
+    a, b, t = np.uint64(a), np.uint64(b), np.uint64(t)
     if rows == 5 and inner == 6 and columns == 5:
-        take_product(F, a, b, t, 5, 6, 5)
+        take_product(F, a, b, t, U5, U6, U5)
     elif rows == 3 and inner == 6 and columns == 3:
-        take_product(F, a, b, t, 3, 6, 3)
+        take_product(F, a, b, t, U3, U6, U3)
     elif rows == 6 and inner == 5 and columns == 6:
-        take_product(F, a, b, t, 6, 5, 6)
+        take_product(F, a, b, t, U6, U5, U6)
     elif rows == 6 and inner == 3 and columns == 6:
-        take_product(F, a, b, t, 6, 3, 6)
+        take_product(F, a, b, t, U6, U3, U6)
     else:
-        take_product(F, a, b, t, rows, inner, columns)
+        take_product(F, a, b, t, np.uint64(rows), np.uint64(inner), np.uint64(columns))
+
+
+@kernel
+def take_multiple(F, o, n, m, x, q, y, p):
+    """``y - F x`` for the n x m block at o and the parts of x and y that begin at q and p."""
+    for r in range(n):
+        s = y[p + r]
+        for c in range(m):
+            s -= F[o + r * m + c] * x[q + c]
+        y[p + r] = s
+
+
+@sweep
+def multiply_any(F, o, n, m, x, q, y, p):
+    """``take_multiple`` for any sizes."""
+    o, q, p = np.uint64(o), np.uint64(q), np.uint64(p)
+    if n == 6 and m == 5:
+        take_multiple(F, o, U6, U5, x, q, y, p)
+    elif n == 5 and m == 6:
+        take_multiple(F, o, U5, U6, x, q, y, p)
+    elif n == 6 and m == 6:
+        take_multiple(F, o, U6, U6, x, q, y, p)
+    else:
+        take_multiple(F, o, np.uint64(n), np.uint64(m), x, q, y, p)
 
 
 @kernel
 def largest(F, o, n):
     """Largest magnitude of the n numbers that begin at o."""
-    best = 0.0
-    for k in range(n):
+    best, o = 0.0, np.uint64(o)
+    for k in range(np.uint64(n)):
         best = max(best, abs(F[o + k]))
     return best
 
@@ -155,7 +190,7 @@ def graph_factor(plan, F, pivot, big):
             return i
         # U_ij = D_i^-1 F_ij                                                     Algorithm 3, l. 4 and 19
         for e in range(plan.first[i], plan.first[i + 1]):
-            solve_any(F, o, n, pivot, p, plan.later[e, 1], plan.size[plan.later[e, 0]])
+            solve_any(F, o, n, pivot, p, F, plan.later[e, 1], plan.size[plan.later[e, 0]])
         # F_jk -= F_ji U_ik                                                      l. 5, 14, 15 and 20
         for e in range(plan.first[i], plan.first[i + 1]):
             rows = plan.size[plan.later[e, 0]]
@@ -176,26 +211,16 @@ def graph_solve(plan, F, pivot, x):
     # leaves to root: y_i = D_i^-1 b_i, then off the later nodes               Algorithm 4, l. 1 to 6 and 8
     for i in range(count):
         n, p = plan.size[i], plan.start[i]
-        solve_block(F, plan.diag[i], n, pivot, p, x, p, 1)
+        solve_any(F, plan.diag[i], n, pivot, p, x, p, 1)
         for e in range(plan.first[i], plan.first[i + 1]):
-            j, o = plan.later[e, 0], plan.later[e, 2]
-            q = plan.start[j]
-            for r in range(plan.size[j]):
-                s = 0.0
-                for c in range(n):
-                    s += F[o + r * n + c] * x[p + c]
-                x[q + r] -= s
+            j = plan.later[e, 0]
+            multiply_any(F, plan.later[e, 2], plan.size[j], n, x, p, x, plan.start[j])
     # root to leaves: x_i = y_i - U_ij x_j                                       l. 9 to 11
     for i in range(count - 1, -1, -1):
         n, p = plan.size[i], plan.start[i]
         for e in range(plan.first[i], plan.first[i + 1]):
-            j, o = plan.later[e, 0], plan.later[e, 1]
-            q, m = plan.start[j], plan.size[j]
-            for r in range(n):
-                s = 0.0
-                for c in range(m):
-                    s += F[o + r * m + c] * x[q + c]
-                x[p + r] -= s
+            j = plan.later[e, 0]
+            multiply_any(F, plan.later[e, 1], n, plan.size[j], x, plan.start[j], x, p)
 
 
 @sweep
@@ -205,12 +230,7 @@ def graph_residual(plan, A, x, b, out):
         out[r] = b[r]
     for k in range(plan.block.shape[0]):
         i, j, o = plan.block[k, 0], plan.block[k, 1], plan.block[k, 2]
-        n, m, p, q = plan.size[i], plan.size[j], plan.start[i], plan.start[j]
-        for r in range(n):
-            s = 0.0
-            for c in range(m):
-                s += A[o + r * m + c] * x[q + c]
-            out[p + r] -= s
+        multiply_any(A, o, plan.size[i], plan.size[j], x, plan.start[j], out, plan.start[i])
     worst = 0.0
     for r in range(out.size):
         if not math.isfinite(out[r]):
@@ -231,7 +251,7 @@ def graph_scales(plan, A, r, c):
             n, m, p, q = plan.size[i], plan.size[j], plan.start[i], plan.start[j]
             for s in range(n):
                 for t in range(m):
-                    value = abs(A[o + s * m + t])
+                    value = abs(A[np.uint64(o + s * m + t)])
                     if turn == 0:
                         r[p + s] = max(r[p + s], value)
                     else:
@@ -262,7 +282,8 @@ def graph_scale(plan, A, r, c, F):
         n, m, p, q = plan.size[i], plan.size[j], plan.start[i], plan.start[j]
         for s in range(n):
             for t in range(m):
-                F[o + s * m + t] = r[p + s] * A[o + s * m + t] * c[q + t]
+                place = np.uint64(o + s * m + t)
+                F[place] = r[p + s] * A[place] * c[q + t]
 
 
 @sweep
@@ -316,3 +337,12 @@ def solve_graph(plan, A, F, pivot, r, c, b, x, work, sweeps):
     for k in range(b.shape[0]):
         worst = max(worst, graph_refine(plan, A, F, pivot, r, c, b[k], x[k], work, sweeps))
     return worst
+
+
+@entry
+def solve_once(plan, F, pivot, big, x):
+    """Factorise in place and solve in place for one x, without scales and refinement; -1 or the failed node."""
+    failed = graph_factor(plan, F, pivot, big)
+    if failed < 0:
+        graph_solve(plan, F, pivot, x)
+    return failed
