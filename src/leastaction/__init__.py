@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from leastaction.methods.galerkin import Galerkin
     from leastaction.methods.hermite_simpson import HermiteSimpson
     from leastaction.methods.lie_trapezoid import LieTrapezoid
+    from leastaction.methods.maximal import Maximal
     from leastaction.methods.runge_kutta import RungeKutta
     from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
     from leastaction.model.constraints import Constraint
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
     from leastaction.observe import project
     from leastaction.simulate import resume, simulate
-    from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton
+    from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, InteriorPoint, Newton
     from leastaction.steps import ClassicSteps, ReversibleSteps
     from leastaction.trajectory import Trajectory
 
@@ -113,11 +114,13 @@ PUBLIC: dict[str, str | None] = {
     "Galerkin": "leastaction.methods.galerkin",
     "HermiteSimpson": "leastaction.methods.hermite_simpson",
     "LieTrapezoid": "leastaction.methods.lie_trapezoid",
+    "Maximal": "leastaction.methods.maximal",
     # root finders
     "Newton": "leastaction.solve.solvers",
     "RIQN": "leastaction.solve.solvers",
     "Broyden": "leastaction.solve.solvers",
     "DenseNewton": "leastaction.solve.solvers",
+    "InteriorPoint": "leastaction.solve.solvers",
     # errors
     "ModelError": "leastaction.errors",
     "ConvergenceError": "leastaction.errors",
@@ -139,8 +142,10 @@ __all__ = [
     "Force",
     "Galerkin",
     "HermiteSimpson",
+    "InteriorPoint",
     "Law",
     "LieTrapezoid",
+    "Maximal",
     "Mechanism",
     "Mesh",
     "Model",

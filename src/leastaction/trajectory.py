@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from leastaction import dynamics, observe
+from leastaction.contacts import Contacts, contacts_of
 from leastaction.errors import ModelError
 from leastaction.kernels.callbacks import CONTROL_TYPE, is_compiled
 from leastaction.methods.base import Clock, Memory, Method
@@ -192,10 +193,10 @@ class Trajectory:
         """Forces (rows, k) of the constraint rows of each loop joint, newtons and newton metres, by joint name."""
         return {name: self._reactions[1][:, rows] for name, rows in self.model.loop_rows.items()}
 
-    @property
-    def contacts(self) -> dict[str, Any]:
-        """Gap, forces and slip of each contact; none of the methods of this version has contact."""
-        return {}
+    @cached_property
+    def contacts(self) -> Contacts:
+        """Gap, forces and slip of each contact at each row; the step from each row is taken again for it."""
+        return contacts_of(self.model, self.method, self.clock, self.step_numbers, self.t, self.q, self.v, self.tau)
 
     def plot(self, path: str | Path | None = None) -> Any:
         """A figure of energy, momentum, constraint error and joint motion; written to ``path`` if given."""

@@ -65,8 +65,8 @@ def body_forces(forces, t, P, V, F, given, result):
     """Take all forces off F. ``given`` and ``result`` are scratch vectors for the user's functions."""
     data = forces.data
     for k in range(forces.kind.shape[0]):
-        kind, b, count = forces.kind[k, 0], forces.kind[k, 1], forces.kind[k, 2]
-        if kind == POINT_SPRING:
+        if forces.kind[k, 0] == POINT_SPRING:
+            b = forces.kind[k, 1]
             i, j = forces.bodies[b], forces.bodies[b + 1]
             pa, pb = world_point(P, i, row3(data, k, 0)), world_point(P, j, row3(data, k, 3))
             va = add3(ld3(V, i, 3), cross(ld3(V, i, 0), pa))
@@ -74,7 +74,16 @@ def body_forces(forces, t, P, V, F, given, result):
             f = point_spring(pa, va, pb, vb, data[k, 6], data[k, 7], data[k, 8])
             push(F, i, pa, f)
             push(F, j, pb, (-f[0], -f[1], -f[2]))
-        elif kind == POINT_FORCE:
+    other_forces(forces, t, P, V, F, given, result)
+
+
+@optional(None)
+def other_forces(forces, t, P, V, F, given, result):
+    """Take all forces but springs between points off F."""
+    data = forces.data
+    for k in range(forces.kind.shape[0]):
+        kind, b, count = forces.kind[k, 0], forces.kind[k, 1], forces.kind[k, 2]
+        if kind == POINT_FORCE:
             # data: force (3), unused (3), point in the link frame (3), 1 if in link axes
             R, p = link_frame(forces, b, P)
             given_force(forces, k, t, result)
@@ -90,7 +99,7 @@ def body_forces(forces, t, P, V, F, given, result):
                 torque, f = matvec(R, torque), matvec(R, f)
             i = forces.bodies[b]
             st6(F, i, 0, sub6(ld6(F, i, 0), join(add3(torque, cross(p, f)), f)))
-        else:
+        elif kind != POINT_SPRING:
             user_force(forces, k, b, count, t, P, V, F, given, result)
 
 

@@ -208,6 +208,14 @@ class Method(ABC):
             raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
         return model.state(chunk.q[0], chunk.v[0], state.t + dt)
 
+    def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
+        """Contacts of the step that begins at a state, one row each; a method without contact has none."""
+        return np.zeros((0, 11))
+
+    def contact_pairs(self, model: Model) -> tuple[tuple[str, str], ...]:
+        """Names of the two bodies of every pair that may touch."""
+        return ()
+
     def linearize(self, model: Model, state: State, control: Any, dt: float) -> Any:
         """Derivative of the step map; UnsupportedError where there is none."""
         raise UnsupportedError(f"{self.label} has no derivative of its step yet.")

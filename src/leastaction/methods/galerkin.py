@@ -10,6 +10,7 @@ import numpy as np
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.kernels.layout import POINT_SPRING
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.closing import check_closed, link_rows
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.galerkin_linear import Nodes, Step, step_derivative
 from leastaction.methods.galerkin_links_linear import linked_derivative
@@ -24,9 +25,6 @@ _FAILURES = {
 }
 _GUESSES = {"hold": 0, "euler": 1, "quadratic": 2, "dynamics": 3, "cubic": 4}
 _KINDS = {"newton": 0, "riqn": 1, "broyden": 2, "dense": 3}
-
-# A state whose loops are open by more than this, in metres or radians (per second), is not a start.
-_OPEN = 1e-6
 
 
 @final
@@ -206,12 +204,6 @@ class Galerkin(Method):
             raise UnsupportedError(f"{self.label}: {type(self.solver).__name__}() takes no velocity constraints.")
 
 
-def link_rows(model: Model) -> int:
-    """Number of rows of loops and constraints."""
-    table = model.system.constraints
-    return model.constraint_size + (0 if table is None else int(table.kind[:, 4].sum()))
-
-
 def wide_of(model: Model) -> tuple[int, ...]:
     """What makes forces on bodies part of the Newton direction; nothing where there are none."""
     return (0,) if model.mechanism.forces else ()
@@ -234,39 +226,6 @@ def couplings(model: Model, s: int, quadrature: str = "lobatto") -> Any:
             out.append((k, a, first, 3 if spring else 6 * count, count))
             first += out[-1][3]
     return np.array(out, dtype=np.int64) if out else None
-
-
-def check_closed(model: Model, t: float, x: FloatArray, u: FloatArray) -> None:
-    """Raise ModelError, naming the joint or constraint, if loops or constraints do not hold at a first state."""
-    from leastaction.kernels import legendre
-
-    m = link_rows(model)
-    if m == 0:
-        return
-    gap, rate = np.zeros(m), np.zeros(m)
-    legendre.gaps(model.system, t, x, u, gap, rate)
-    model.raise_pending()
-    for what, found in (("open by", gap), ("opening at", rate)):
-        worst = int(np.abs(found).argmax())
-        if not abs(found[worst]) <= _OPEN:
-            raise ModelError(
-                f"'{model.name}': {_link_name(model, worst)} is {what} {abs(found[worst]):.3g} at the first state; "
-                "leastaction.project(model, state) gives the nearest state that closes it."
-            )
-
-
-def _link_name(model: Model, row: int) -> str:
-    """Words for the loop joint or constraint that a row belongs to."""
-    for name, rows in model.loop_rows.items():
-        if rows.start <= row < rows.stop:
-            return f"loop joint '{name}'"
-    row -= model.constraint_size
-    for constraint in model.mechanism.constraints:
-        if constraint.kind != "inequality":
-            if row < constraint.size:
-                return constraint.label
-            row -= constraint.size
-    return "a constraint"
 
 
 def across(gravity: FloatArray) -> FloatArray:

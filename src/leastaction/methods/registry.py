@@ -11,6 +11,7 @@ from leastaction.methods.base import Method
 from leastaction.methods.galerkin import Galerkin
 from leastaction.methods.hermite_simpson import HermiteSimpson
 from leastaction.methods.lie_trapezoid import LieTrapezoid
+from leastaction.methods.maximal import Maximal
 from leastaction.methods.runge_kutta import RungeKutta
 from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
 from leastaction.model.model import Model
@@ -30,6 +31,7 @@ METHODS: dict[str, tuple[Method, str]] = {
         LieTrapezoid(),
         "variational with the logarithm of SE(3), symplectic, order 2; lie-trapezoid:riqn, :broyden, :dense",
     ),
+    "maximal": (Maximal(), "variational on the poses of the bodies, symplectic, order 2; loops, contact, limits"),
     "hermite-simpson": (HermiteSimpson(), "Hermite-Simpson collocation, dense Newton, order 4"),
     "adaptive": (Adaptive(), "DOP853 with step size control; adaptive:1e-6 sets both tolerances"),
 }

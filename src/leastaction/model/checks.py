@@ -128,6 +128,30 @@ def check_flag(value: Any, where: str) -> bool:
     return bool(value)
 
 
+def check_contact(friction: Any, restitution: Any, where: str) -> tuple[float, float]:
+    """Friction coefficient and restitution of a contact as Python floats."""
+    mu = check_number(friction, f"{where}: friction", nonnegative=True)
+    e = check_number(restitution, f"{where}: restitution", nonnegative=True)
+    if e > 1:
+        raise ModelError(f"{where}: restitution must lie between 0 and 1, got {e}.")
+    return mu, e
+
+
+def check_heights(heights: Any, spacing: Any, normal: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Checked grid of heights and its two spacings."""
+    grid = check_array(heights, "ground: heights")
+    if grid.ndim != 2 or min(grid.shape) < 2:
+        raise ModelError(f"ground: heights must be an array (nx, ny) of at least 2 x 2, got shape {grid.shape}.")
+    if spacing is None:
+        raise ModelError("ground: heights need a spacing, the distance of their points in metres.")
+    steps = check_array(spacing, "ground: spacing")
+    if steps.shape not in ((), (2,)) or (steps <= 0).any():
+        raise ModelError(f"ground: spacing must be one or two positive lengths, got {spacing!r}.")
+    if normal.tolist() != [0.0, 0.0, 1.0]:
+        raise ModelError("ground: heights stand along z; leave the normal at (0, 0, 1).")
+    return frozen(grid), frozen(np.broadcast_to(steps, 2))
+
+
 def check_result(value: Any, shape: tuple[int, ...], where: str) -> FloatArray:
     """What a user's function returned, as an array, if it is finite and has the right shape."""
     try:

@@ -166,12 +166,16 @@ class Ground:
         restitution: 0 (no bounce) to 1.
         normal: unit vector (3,), world axes.
         height: metres along the normal.
+        heights: (nx, ny) heights above the plane on a regular grid around the origin, metres, or None.
+        spacing: (2,) distances of the grid's points along x and y, metres, or None.
     """
 
     friction: float
     restitution: float
     normal: FloatArray
     height: float
+    heights: FloatArray | None = None
+    spacing: FloatArray | None = None
 
 
 @dataclass(eq=False)

@@ -14,7 +14,9 @@ from leastaction.model.checks import (
     FloatArray,
     check_array,
     check_axis,
+    check_contact,
     check_flag,
+    check_heights,
     check_name,
     check_number,
     check_vector,
@@ -220,13 +222,35 @@ class Mechanism:
         self.limits_enforced = check_flag(enforced, "enforce_limits")
 
     def add_ground(
-        self, friction: float = 0.5, restitution: float = 0.0, normal: Any = (0.0, 0.0, 1.0), height: float = 0.0
+        self,
+        friction: float = 0.5,
+        restitution: float = 0.0,
+        normal: Any = (0.0, 0.0, 1.0),
+        height: float = 0.0,
+        heights: Any = None,
+        spacing: Any = None,
     ) -> Ground:
-        """Add a plane that every collision shape touches: points x with normal . x >= height (metres)."""
+        """Add a plane that every collision shape touches: points x with normal . x >= height (metres).
+
+        Args:
+            friction: Coulomb coefficient.
+            restitution: 0 (no bounce) to 1.
+            normal: direction out of the ground, world axes.
+            height: metres along the normal.
+            heights: (nx, ny) heights above the plane on a regular grid, metres, for ground that is not flat: rows along
+                x, columns along y, the middle of the grid over the origin. Each cell is two triangles; beyond the
+                border those of the border go on.
+            spacing: distance of the points of the grid, metres; one number or two (x, y).
+        """
         if self.ground is not None:
             raise ModelError("ground: there is one already; set mechanism.ground = None to replace it.")
-        mu, e = _contact_numbers(friction, restitution, "ground")
-        self.ground = Ground(mu, e, check_axis(normal, "ground: normal"), check_number(height, "ground: height"))
+        mu, e = check_contact(friction, restitution, "ground")
+        axis = check_axis(normal, "ground: normal")
+        if heights is not None:
+            heights, spacing = check_heights(heights, spacing, axis)
+        elif spacing is not None:
+            raise ModelError("ground: spacing is that of heights; give both.")
+        self.ground = Ground(mu, e, axis, check_number(height, "ground: height"), heights, spacing)
         return self.ground
 
     def add_contact(
@@ -237,7 +261,7 @@ class Mechanism:
         pair = _pair(a, b, where)
         if any(frozenset((c.a, c.b)) == pair for c in self.contacts):
             raise ModelError(f"{where}: these two bodies are already a contact pair.")
-        mu, e = _contact_numbers(friction, restitution, where)
+        mu, e = check_contact(friction, restitution, where)
         # points placed by hand
         if points is not None:
             points = check_array(points, f"{where}: points")
@@ -357,6 +381,7 @@ class Mechanism:
         for actuator in self.actuators.values():
             self._known(actuator.joint, self.joints, "joint", f"actuator '{actuator.name}': ")
             _check_actuator(actuator, self.joints[actuator.joint])
+        self._check_contacts()
         self._check_references()
 
     def build(self) -> Model:
@@ -372,6 +397,21 @@ class Mechanism:
     def _records(self) -> dict[str, dict[str, Any]]:
         """The dictionaries of named records."""
         return {"body": self.bodies, "joint": self.joints, "frame": self.frames, "actuator": self.actuators}
+
+    def _check_contacts(self) -> None:
+        """Ground and contact pairs have valid numbers, and no pair stands twice."""
+        if self.ground is not None:
+            self.ground.friction, self.ground.restitution = check_contact(
+                self.ground.friction, self.ground.restitution, "ground"
+            )
+        seen = set()
+        for pair in self.contacts:
+            where = f"contact '{pair.a}' and '{pair.b}'"
+            pair.friction, pair.restitution = check_contact(pair.friction, pair.restitution, where)
+            names = _pair(pair.a, pair.b, where)
+            if names in seen:
+                raise ModelError(f"{where}: these two bodies are a contact pair twice.")
+            seen.add(names)
 
     def _check_references(self) -> None:
         """Every body that something names exists."""
@@ -426,15 +466,6 @@ def _mass_properties(
         raise ModelError(f"{where}: {error}") from error
     properties = uniform if mass is None else uniform.scaled_to(mass)
     return properties if com is None else dataclasses.replace(properties, com=com)
-
-
-def _contact_numbers(friction: Any, restitution: Any, where: str) -> tuple[float, float]:
-    """Checked friction coefficient and restitution."""
-    mu = check_number(friction, f"{where}: friction", nonnegative=True)
-    e = check_number(restitution, f"{where}: restitution", nonnegative=True)
-    if e > 1:
-        raise ModelError(f"{where}: restitution must lie between 0 and 1, got {e}.")
-    return mu, e
 
 
 def _pair(a: Any, b: Any, where: str) -> frozenset[str]:

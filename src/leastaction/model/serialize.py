@@ -210,7 +210,11 @@ def _contact_to_dict(contact: Ground | ContactPair) -> dict[str, Any]:
 
 
 def _plane_to_dict(ground: Ground) -> dict[str, Any]:
-    return {"normal": plain(ground.normal), "height": ground.height}
+    out = {"normal": plain(ground.normal), "height": ground.height}
+    # only ground that is not flat has a grid
+    if ground.heights is not None:
+        out |= {"heights": plain(ground.heights), "spacing": plain(ground.spacing)}
+    return out
 
 
 def _read_contacts(out: Mechanism, reader: Reader) -> None:
@@ -219,9 +223,10 @@ def _read_contacts(out: Mechanism, reader: Reader) -> None:
     if ground is not None:
         numbers = (ground.number("friction"), ground.number("restitution"))
         normal, height = ground.array("normal", (3,)), ground.number("height")
+        grid = _read_heights(ground)
         ground.finish()
         with ground.here():
-            out.add_ground(*numbers, normal, height)
+            out.add_ground(*numbers, normal, height, *grid)
     # pairs
     for item in reader.objects("contacts"):
         a, b = item.text("a"), item.text("b")
@@ -236,6 +241,16 @@ def _read_contacts(out: Mechanism, reader: Reader) -> None:
         if len(names) != 2:
             raise reader.fail(f"contact_excludes[{i}]", "two names", pair)
         out.exclude_contact(*names)
+
+
+def _read_heights(ground: Reader) -> tuple[Any, Any]:
+    """Grid of heights and its spacing, or None for both."""
+    rows = ground.items("heights", []) or None
+    if rows is not None:
+        ny = len(rows[0]) if isinstance(rows[0], list) else -1
+        ground.data["heights"] = rows
+        rows = ground.array("heights", (-1, ny))
+    return rows, ground.array("spacing", (2,), None)
 
 
 def _actuator_to_dict(actuator: Actuator) -> dict[str, Any]:

@@ -76,7 +76,34 @@ class DenseNewton(Solver):
     name: ClassVar[str] = "dense"
 
 
-SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Newton, RIQN, Broyden, DenseNewton)}
+@dataclass(frozen=True)
+class InteriorPoint(Solver):
+    """Primal-dual interior point method: contacts and limits eliminated one by one, exact Newton direction in O(n).
+
+    Attributes:
+        tolerance: of the residual, relative to the momentum of the mechanism; never below rounding.
+        iterations: most iterations of a step from the forces of the last one; a new start may take four times as many.
+        barrier: product of gap and force at the end, in metres times the weight of the mechanism: a contact that
+            carries the whole weight keeps a gap of this size.
+        warm: the same at the start of a step.
+    """
+
+    name: ClassVar[str] = "interior-point"
+    tolerance: float = 1e-10
+    iterations: int = 18
+    barrier: float = 1e-10
+    warm: float = 1e-6
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("barrier", "warm"):
+            where = f"InteriorPoint: {name}"
+            object.__setattr__(self, name, check_number(getattr(self, name), where, positive=True))
+        if self.warm < self.barrier:
+            raise ModelError(f"InteriorPoint: warm must be at least barrier, got {self.warm:g} and {self.barrier:g}.")
+
+
+SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Newton, RIQN, Broyden, DenseNewton, InteriorPoint)}
 
 
 def solver_from(value: Any, allowed: Iterable[type[Solver]], where: str) -> Solver:

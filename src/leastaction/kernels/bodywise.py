@@ -1,0 +1,517 @@
+"""The body-wise variational step: momenta of bodies, and one 6x6 recursion for its Newton direction.
+
+Every body keeps its own pose during the iteration (maximal coordinates: Bruedigam et al. 2020, 2023); a joint and its
+child are eliminated as one pivot along the joint's motion, so the direction costs what minimal coordinates cost. The
+discrete Lagrangian of a body over [k, k+1] is that of Moser and Veselov (1991), the same as that of the quaternions of
+Bruedigam et al. without its square root. In world axes about an origin near the mechanism, with x the centre of mass,
+R the rotation, J = tr(I)/2 - I and h the step:
+
+    A = R1 J R0^T              l = vee(A - A^T) / h         f = m (x1 - x0) / h
+    L = (l + x0 x f; f)        the same spatial momentum at both ends of the step
+    W = L - h/2 F0             F0: smooth wrench at k
+    dW = D eta                 eta = (w; v) spatial variation of the pose at k+1 (dR = [w] R, dx = v + w x x)
+    D = [(tr A - A)/h - m/h [x0][x1], m/h [x0]; -m/h [x1], m/h]
+
+    r_d = S0_d . sum over the subtree of W + c_d              S0: axes at k; c_d: impulses in the joint, minus p_d
+    eta_i = eta_parent + S1 dq + rho                          S1: axes at k+1; rho: twist that closes the joint
+
+Tables (row 0 is the world):
+    P0, P1 (n+1, 12)  poses at k and k+1                S0, S1 (nu, 6)   axes
+    X0     (n+1, 12)  R0 J (9) and x0 (3)               A  (n+1, 12)     A (9) and x1 (3)
+    L      (n+1, 6)   spatial momenta                   F0 (n+1, 6)      smooth wrenches at k
+    W, D   (n+1, 6), (n+1, 36)  what contacts and subtrees add; D as four 3x3 blocks ww, wv, vw, vv
+    rho, eta (n+1, 6)                                   y (nu,), Y (nu, 6)  dq = y - Y . eta_parent
+    x1, xi, guess       coordinates at k+1, displacements of the joints, and those that were guessed
+    old, oldx           poses and coordinates before a step of the iteration
+    c (nu,), K (nu, 3)  impulse in the joint and its derivative by dq (a ball has three rows)
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from leastaction.kernels._jit import kernel, memory, sweep
+from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6, st9
+from leastaction.kernels.galerkin_impulses import put4, quat_at
+from leastaction.kernels.layout import (
+    BALL,
+    COM,
+    INERTIA,
+    IU,
+    IX,
+    KIND,
+    MASS,
+    PARENT,
+    PITCH,
+    PRISMATIC,
+    REVOLUTE,
+    Floats,
+)
+from leastaction.kernels.tree import joint_frame, turn, turn_by_quaternion
+from leastaction.spatial._source.mrp import add9, outer, scale9, spread
+from leastaction.spatial._source.scalar import sincos
+from leastaction.spatial._source.so3 import mrp_to_quat, quat_conj, quat_mul, quat_normalize, quat_to_mrp
+from leastaction.spatial._source.vector import (
+    add3,
+    add6,
+    ang,
+    axpy3,
+    axpy6,
+    cross,
+    dot6,
+    join,
+    lin,
+    matmul,
+    matvec,
+    scale3,
+    sub3,
+    tmatvec,
+    transpose,
+)
+
+
+class Bodies(NamedTuple):
+    """Scratch memory of a step; see the symbol table of this file."""
+
+    P0: Floats
+    S0: Floats
+    P1: Floats
+    S1: Floats
+    X0: Floats
+    A: Floats
+    L: Floats
+    F0: Floats
+    W: Floats
+    D: Floats
+    rho: Floats
+    eta: Floats
+    y: Floats
+    Y: Floats
+    c: Floats
+    K: Floats
+    x1: Floats
+    xi: Floats
+    guess: Floats
+    old: Floats
+    oldx: Floats
+
+
+@memory
+def make_bodies(tree, x, nodes):
+    """Scratch memory of a step; ``nodes`` further nodes stand behind the rows (see ``bodywise_graph``)."""
+    n, nu = tree.rows.shape[0], tree.rates.shape[0]
+    N = n + nodes
+    return Bodies(
+        np.zeros((n, 12)), np.zeros((nu, 6)), np.zeros((n, 12)), np.zeros((nu, 6)), np.zeros((n, 12)),
+        np.zeros((n, 12)), np.zeros((n, 6)), np.zeros((n, 6)), np.zeros((N, 6)), np.zeros((N, 36)),
+        np.zeros((n, 6)), np.zeros((N, 6)), np.zeros(nu), np.zeros((nu, 6)), np.zeros(nu), np.zeros((nu, 3)),
+        np.zeros(x.size), np.zeros(nu), np.zeros(nu), np.zeros((n, 12)), np.zeros(x.size),
+    )  # fmt: skip
+
+
+# --- the start of a step --------------------------------------------------------------------------------------------
+@kernel
+def second_moments(C, i):
+    """J = tr(I)/2 - I of the body on row i, in row axes."""
+    half = 0.5 * (C[i, INERTIA] + C[i, INERTIA + 3] + C[i, INERTIA + 5])
+    a, b, c = -C[i, INERTIA + 1], -C[i, INERTIA + 2], -C[i, INERTIA + 4]
+    return (half - C[i, INERTIA], a, b, a, half - C[i, INERTIA + 3], c, b, c, half - C[i, INERTIA + 5])
+
+
+@kernel
+def centre(C, i, R, p):
+    """Centre of mass of the body on row i."""
+    return add3(p, matvec(R, (C[i, COM], C[i, COM + 1], C[i, COM + 2])))
+
+
+@sweep
+def start_bodies(tree, B):
+    """X0 from the poses P0, and gravity in F0."""
+    C, g = tree.const, (tree.gravity[0], tree.gravity[1], tree.gravity[2])
+    for i in range(1, tree.rows.shape[0]):
+        m = C[i, MASS]
+        if m > 0.0:
+            R = ld9(B.P0, i, 0)
+            x = centre(C, i, R, ld3(B.P0, i, 9))
+            st9(B.X0, i, 0, matmul(R, second_moments(C, i)))
+            st3(B.X0, i, 9, x)
+            f = scale3(m, g)
+            st6(B.F0, i, 0, join(cross(x, f), f))
+        else:
+            st6(B.F0, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+
+
+# --- poses at the end -----------------------------------------------------------------------------------------------
+@kernel
+def axes_at(tree, i, x, P, S):
+    """Pose of row i from its parent's pose and its coordinates; stores its axes. Returns (R, p)."""
+    C = tree.const
+    R, p = joint_frame(C, i, P, tree.rows[i, PARENT], 0)
+    kind, k, d = tree.rows[i, KIND], tree.rows[i, IX], tree.rows[i, IU]
+    if kind == REVOLUTE:
+        s, c = sincos(x[k])
+        R = turn(R, s, c)
+        a = (R[2], R[5], R[8])
+        st6(S, d, 0, join(a, cross(p, a)))
+    elif kind == PRISMATIC:
+        a = (R[2], R[5], R[8])
+        p = axpy3(x[k], a, p)
+        st6(S, d, 0, (0.0, 0.0, 0.0, a[0], a[1], a[2]))
+    elif kind == BALL:
+        R = turn_by_quaternion(R, x[k], x[k + 1], x[k + 2], x[k + 3])
+        for j in range(3):
+            a = (R[j], R[3 + j], R[6 + j])
+            st6(S, d + j, 0, join(a, cross(p, a)))
+    else:
+        s, c = sincos(x[k])
+        R = turn(R, s, c)
+        a = (R[2], R[5], R[8])
+        p = axpy3(C[i, PITCH] * x[k], a, p)
+        st6(S, d, 0, join(a, axpy3(C[i, PITCH], a, cross(p, a))))
+    return R, p
+
+
+@kernel
+def turn_between(R, Q):
+    """Rotation vector, to second order, that carries rotation Q to R."""
+    E = matmul(R, transpose(Q))
+    return (0.5 * (E[7] - E[5]), 0.5 * (E[2] - E[6]), 0.5 * (E[3] - E[1]))
+
+
+@sweep
+def place_bodies(tree, B, closed, h):
+    """Axes, gaps rho, momenta; ``closed`` puts every body where its joint wants it. Returns the largest gap and reach.
+
+    Each joint is measured from the present pose of its parent, so an error does not travel down a chain.
+    """
+    C, widest, reach = tree.const, 0.0, 0.0
+    for i in range(1, tree.rows.shape[0]):
+        R, p = axes_at(tree, i, B.x1, B.P1, B.S1)
+        if closed:
+            st9(B.P1, i, 0, R)
+            st3(B.P1, i, 9, p)
+        else:
+            Q, q = ld9(B.P1, i, 0), ld3(B.P1, i, 9)
+            w = turn_between(R, Q)
+            v = sub3(sub3(p, q), cross(w, q))
+            st6(B.rho, i, 0, join(w, v))
+            widest = max(widest, abs(w[0]), abs(w[1]), abs(w[2]), abs(p[0] - q[0]), abs(p[1] - q[1]), abs(p[2] - q[2]))
+            R, p = Q, q
+        m = C[i, MASS]
+        if m > 0.0:
+            x0, x1 = ld3(B.X0, i, 9), centre(C, i, R, p)
+            A = matmul(R, transpose(ld9(B.X0, i, 0)))
+            st9(B.A, i, 0, A)
+            st3(B.A, i, 9, x1)
+            f = scale3(m / h, sub3(x1, x0))
+            l = scale3(1.0 / h, (A[7] - A[5], A[2] - A[6], A[3] - A[1]))
+            st6(B.L, i, 0, join(add3(l, cross(x0, f)), f))
+            reach = max(reach, abs(x1[0]), abs(x1[1]), abs(x1[2]))
+    return widest, reach
+
+
+@sweep
+def own_residuals(tree, B, h):
+    """Largest |r_d| with what W holds from contacts, sum of squares, and the largest term in it; B.y is left as r."""
+    n = tree.rows.shape[0]
+    # subtree sums in rho-free form: eta serves as scratch
+    for i in range(n):
+        st6(B.eta, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    largest, squares, scale = 0.0, 0.0, 0.0
+    for i in range(n - 1, 0, -1):
+        l = add6(ld6(B.eta, i, 0), ld6(B.W, i, 0))
+        if tree.const[i, MASS] > 0.0:
+            l = axpy6(-0.5 * h, ld6(B.F0, i, 0), add6(l, ld6(B.L, i, 0)))
+        d, j = tree.rows[i, IU], tree.rows[i, PARENT]
+        for e in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
+            r = dot6(ld6(B.S0, e, 0), l) + B.c[e]
+            B.y[e] = r
+            largest = max(largest, abs(r))
+            squares += r * r
+            scale = max(scale, abs(B.c[e]), abs(r - B.c[e]))
+        st6(B.eta, j, 0, add6(ld6(B.eta, j, 0), l))
+    return largest, squares, scale
+
+
+# --- Newton direction -----------------------------------------------------------------------------------------------
+@kernel
+def times(D, v):
+    """D v, with D four 3x3 blocks."""
+    a, b = ang(v), lin(v)
+    return join(add3(matvec(D[0], a), matvec(D[1], b)), add3(matvec(D[2], a), matvec(D[3], b)))
+
+
+@kernel
+def transposed_times(D, v):
+    """D^T v."""
+    a, b = ang(v), lin(v)
+    return join(add3(tmatvec(D[0], a), tmatvec(D[2], b)), add3(tmatvec(D[1], a), tmatvec(D[3], b)))
+
+
+@kernel
+def less_outer(D, h, x):
+    """D - h x^T."""
+    a, b, c, d = scale3(-1.0, ang(h)), scale3(-1.0, lin(h)), ang(x), lin(x)
+    return (
+        add9(D[0], outer(a, c)), add9(D[1], outer(a, d)),
+        add9(D[2], outer(b, c)), add9(D[3], outer(b, d)),
+    )  # fmt: skip
+
+
+@kernel
+def body_block(C, i, B, h):
+    """D of the body on row i."""
+    m, A, x0, x1 = C[i, MASS] / h, ld9(B.A, i, 0), ld3(B.X0, i, 9), ld3(B.A, i, 9)
+    s = -1.0 / h
+    # (tr A - A)/h - m [x0][x1],  with [a][b] = b a^T - (a.b) 1
+    ww = add9(spread((A[0] + A[4] + A[8]) / h, (0.0, 0.0, 0.0)), scale9(s, A))
+    square = m * (x0[0] * x1[0] + x0[1] * x1[1] + x0[2] * x1[2])
+    ww = add9(ww, add9(scale9(-m, outer(x1, x0)), spread(square, (0.0, 0.0, 0.0))))
+    return (ww, spread(0.0, scale3(m, x0)), spread(0.0, scale3(-m, x1)), spread(m, (0.0, 0.0, 0.0)))
+
+
+@kernel
+def load_block(D, i):
+    """The accumulated block of row i."""
+    return (ld9(D, i, 0), ld9(D, i, 9), ld9(D, i, 18), ld9(D, i, 27))
+
+
+@kernel
+def add_blocks(D, E):
+    """D + E."""
+    return (add9(D[0], E[0]), add9(D[1], E[1]), add9(D[2], E[2]), add9(D[3], E[3]))
+
+
+@kernel
+def store_block(D, i, E):
+    """Store a block."""
+    st9(D, i, 0, E[0])
+    st9(D, i, 9, E[1])
+    st9(D, i, 18, E[2])
+    st9(D, i, 27, E[3])
+
+
+@kernel
+def factors3(M):
+    """Factors of a 3x3 matrix (nine numbers) without pivoting: l10, l20, l21 and the rows of the upper one.
+
+    A contact adds a stiff term of rank one, some 1e10 times the inertia. Elimination leaves its small complement right;
+    the adjugate would not.
+    """
+    a, b = M[3] / M[0], M[6] / M[0]
+    u11, u12 = M[4] - a * M[1], M[5] - a * M[2]
+    c = (M[7] - b * M[1]) / u11
+    return (a, b, c, M[0], M[1], M[2], u11, u12, M[8] - b * M[2] - c * u12)
+
+
+@kernel
+def solved3(F, r):
+    """Solution of a 3x3 system with its factors."""
+    r1 = r[1] - F[0] * r[0]
+    z2 = (r[2] - F[1] * r[0] - F[2] * r1) / F[8]
+    z1 = (r1 - F[7] * z2) / F[6]
+    return ((r[0] - F[4] * z1 - F[5] * z2) / F[3], z1, z2)
+
+
+@kernel
+def solved_rows(F, x0, x1, x2):
+    """The same for three rows of six numbers."""
+    x1 = axpy6(-F[0], x0, x1)
+    z2 = scaled6(1.0 / F[8], axpy6(-F[2], x1, axpy6(-F[1], x0, x2)))
+    z1 = scaled6(1.0 / F[6], axpy6(-F[7], z2, x1))
+    return scaled6(1.0 / F[3], axpy6(-F[5], z2, axpy6(-F[4], z1, x0))), z1, z2
+
+
+@kernel
+def ball_factors(B, d, D):
+    """Factors of S0^T D S1 + K of a ball."""
+    h0, h1, h2 = times(D, ld6(B.S1, d, 0)), times(D, ld6(B.S1, d + 1, 0)), times(D, ld6(B.S1, d + 2, 0))
+    s0, s1, s2 = ld6(B.S0, d, 0), ld6(B.S0, d + 1, 0), ld6(B.S0, d + 2, 0)
+    return factors3((
+        dot6(s0, h0) + B.K[d, 0], dot6(s0, h1) + B.K[d, 1], dot6(s0, h2) + B.K[d, 2],
+        dot6(s1, h0) + B.K[d + 1, 0], dot6(s1, h1) + B.K[d + 1, 1], dot6(s1, h2) + B.K[d + 1, 2],
+        dot6(s2, h0) + B.K[d + 2, 0], dot6(s2, h1) + B.K[d + 2, 1], dot6(s2, h2) + B.K[d + 2, 2],
+    ))  # fmt: skip
+
+
+@kernel
+def ball_rows(B, d, D, F):
+    """The three rows of (S0^T D S1 + K)^-1 S0^T D."""
+    return solved_rows(
+        F,
+        transposed_times(D, ld6(B.S0, d, 0)),
+        transposed_times(D, ld6(B.S0, d + 1, 0)),
+        transposed_times(D, ld6(B.S0, d + 2, 0)),
+    )
+
+
+@kernel
+def ball_numbers(B, d, l, F):
+    """Minus (S0^T D S1 + K)^-1 times the residuals of a ball."""
+    return solved3(
+        F,
+        (
+            -(dot6(ld6(B.S0, d, 0), l) + B.c[d]),
+            -(dot6(ld6(B.S0, d + 1, 0), l) + B.c[d + 1]),
+            -(dot6(ld6(B.S0, d + 2, 0), l) + B.c[d + 2]),
+        ),
+    )
+
+
+@kernel
+def eliminate_screw(B, d, D, l):
+    """Eliminate the coordinate of a screw from block D and residual l; returns both."""
+    S0, S1 = ld6(B.S0, d, 0), ld6(B.S1, d, 0)
+    h, x = times(D, S1), transposed_times(D, S0)
+    s = 1.0 / (dot6(S0, h) + B.K[d, 0])
+    y = -(dot6(S0, l) + B.c[d]) * s
+    x = (s * x[0], s * x[1], s * x[2], s * x[3], s * x[4], s * x[5])
+    B.y[d] = y
+    st6(B.Y, d, 0, x)
+    return less_outer(D, h, x), axpy6(y, h, l)
+
+
+@kernel
+def eliminate_ball(B, d, D, l):
+    """Eliminate the three coordinates of a ball at once."""
+    F = ball_factors(B, d, D)
+    y = ball_numbers(B, d, l, F)
+    z0, z1, z2 = ball_rows(B, d, D, F)
+    h0, h1, h2 = times(D, ld6(B.S1, d, 0)), times(D, ld6(B.S1, d + 1, 0)), times(D, ld6(B.S1, d + 2, 0))
+    st6(B.Y, d, 0, z0)
+    st6(B.Y, d + 1, 0, z1)
+    st6(B.Y, d + 2, 0, z2)
+    B.y[d], B.y[d + 1], B.y[d + 2] = y[0], y[1], y[2]
+    D = less_outer(less_outer(less_outer(D, h0, z0), h1, z1), h2, z2)
+    return D, axpy6(y[2], h2, axpy6(y[1], h1, axpy6(y[0], h0, l)))
+
+
+@kernel
+def scaled6(s, v):
+    """s v."""
+    return (s * v[0], s * v[1], s * v[2], s * v[3], s * v[4], s * v[5])
+
+
+@sweep
+def inward_bodies(tree, B, h):
+    """Leaf to root: eliminate every joint; W and D hold what contacts add, and are used up."""
+    C = tree.const
+    for i in range(tree.rows.shape[0] - 1, 0, -1):
+        l, D = ld6(B.W, i, 0), load_block(B.D, i)
+        if C[i, MASS] > 0.0:
+            l = axpy6(-0.5 * h, ld6(B.F0, i, 0), add6(l, ld6(B.L, i, 0)))
+            D = add_blocks(D, body_block(C, i, B, h))
+        l = add6(l, times(D, ld6(B.rho, i, 0)))
+        d, j = tree.rows[i, IU], tree.rows[i, PARENT]
+        if tree.rows[i, KIND] == BALL:
+            D, l = eliminate_ball(B, d, D, l)
+        else:
+            D, l = eliminate_screw(B, d, D, l)
+        if j > 0:
+            st6(B.W, j, 0, add6(ld6(B.W, j, 0), l))
+            store_block(B.D, j, add_blocks(load_block(B.D, j), D))
+
+
+@sweep
+def outward_bodies(tree, B):
+    """Root to leaf: dq (in B.y) and eta."""
+    st6(B.eta, 0, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    for i in range(1, tree.rows.shape[0]):
+        d = tree.rows[i, IU]
+        z = ld6(B.eta, tree.rows[i, PARENT], 0)
+        e = add6(z, ld6(B.rho, i, 0))
+        for k in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
+            dq = B.y[k] - dot6(ld6(B.Y, k, 0), z)
+            B.y[k] = dq
+            e = axpy6(dq, ld6(B.S1, k, 0), e)
+        st6(B.eta, i, 0, e)
+
+
+@sweep
+def clear_blocks(tree, B):
+    """No contacts: W = 0, D = 0."""
+    for i in range(tree.rows.shape[0]):
+        for e in range(6):
+            B.W[i, e] = 0.0
+        for e in range(36):
+            B.D[i, e] = 0.0
+
+
+# --- moving along it ------------------------------------------------------------------------------------------------
+@kernel
+def cayley(w):
+    """Rotation near exp(w), to second order, orthonormal to rounding."""
+    a = scale3(0.5, w)
+    n = a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
+    s = 2.0 / (1.0 + n)
+    return add9(spread(1.0 - s * n, scale3(s, a)), scale9(s, outer(a, a)))
+
+
+@sweep
+def keep_bodies(tree, B):
+    """Remember poses and coordinates before a step of the iteration."""
+    for i in range(tree.rows.shape[0]):
+        for e in range(12):
+            B.old[i, e] = B.P1[i, e]
+    for k in range(B.x1.size):
+        B.oldx[k] = B.x1[k]
+
+
+@sweep
+def move_bodies(tree, B, alpha):
+    """Poses and coordinates after a part alpha of the direction."""
+    for i in range(1, tree.rows.shape[0]):
+        eta = ld6(B.eta, i, 0)
+        w, v = scale3(alpha, ang(eta)), scale3(alpha, lin(eta))
+        p = ld3(B.old, i, 9)
+        st9(B.P1, i, 0, matmul(cayley(w), ld9(B.old, i, 0)))
+        st3(B.P1, i, 9, add3(p, add3(v, cross(w, p))))
+        k, d = tree.rows[i, IX], tree.rows[i, IU]
+        if tree.rows[i, KIND] == BALL:
+            z = (alpha * B.y[d], alpha * B.y[d + 1], alpha * B.y[d + 2])
+            put4(B.x1, k, quat_normalize(quat_mul(quat_at(B.oldx, k), mrp_to_quat(z))))
+        else:
+            B.x1[k] = B.oldx[k] + alpha * B.y[d]
+
+
+@kernel
+def shift_of(tree, x, x1, xi):
+    """Displacements xi (nu,) from x to x1: differences, and for a ball 4 tan(angle/4) about its axis in child axes."""
+    for i in range(1, tree.rows.shape[0]):
+        k, d = tree.rows[i, IX], tree.rows[i, IU]
+        if tree.rows[i, KIND] == BALL:
+            z = quat_to_mrp(quat_mul(quat_conj(quat_at(x, k)), quat_at(x1, k)))
+            xi[d], xi[d + 1], xi[d + 2] = z[0], z[1], z[2]
+        else:
+            xi[d] = x1[k] - x[k]
+
+
+@kernel
+def shifted(tree, x, xi, x1):
+    """x1 = x moved by xi."""
+    for i in range(1, tree.rows.shape[0]):
+        k, d = tree.rows[i, IX], tree.rows[i, IU]
+        if tree.rows[i, KIND] == BALL:
+            put4(x1, k, quat_normalize(quat_mul(quat_at(x, k), mrp_to_quat((xi[d], xi[d + 1], xi[d + 2])))))
+        else:
+            x1[k] = x[k] + xi[d]
+
+
+# --- the end of a step ----------------------------------------------------------------------------------------------
+@sweep
+def end_momenta(tree, B, h, F1, c1, p):
+    """p (nu,) along child axes at the end: S1 . sum over the subtree of (L + h/2 F1), plus c1."""
+    n = tree.rows.shape[0]
+    for i in range(n):
+        st6(B.W, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    for i in range(n - 1, 0, -1):
+        l = axpy6(0.5 * h, ld6(F1, i, 0), ld6(B.W, i, 0))
+        if tree.const[i, MASS] > 0.0:
+            l = add6(l, ld6(B.L, i, 0))
+        d, j = tree.rows[i, IU], tree.rows[i, PARENT]
+        for e in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
+            p[e] = dot6(ld6(B.S1, e, 0), l) + c1[e]
+        st6(B.W, j, 0, add6(ld6(B.W, j, 0), l))

@@ -1,0 +1,179 @@
+"""Interior point iteration of a body-wise step with contacts and joint limits.
+
+Primal-dual, with one step length for everything. Each iteration is one sweep of the recursion, with the contacts
+eliminated (``bodywise_contact``). It starts from the forces of the last step (warm); a step that does not converge so
+is tried again from scales of the motion alone (cold), then from the configuration at k, which is always feasible, then
+with wide gaps.
+
+    kappa    barrier: product of gap and force, joules        s0, g0   scales of a gap and of a force in an impact
+    sigma    reduction of the mean product aimed at           alpha    step length
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import math
+
+from leastaction.kernels._jit import kernel, optional, sweep
+from leastaction.kernels._lanes import ld3
+from leastaction.kernels.bodywise import keep_bodies, move_bodies, place_bodies, shifted
+from leastaction.kernels.bodywise_contact import (
+    contact_blocks,
+    contact_directions,
+    move_contacts,
+    products,
+    rows_at_end,
+    rows_at_start,
+    start_contacts,
+    stay_inside,
+)
+from leastaction.kernels.bodywise_forces import spring_blocks
+from leastaction.kernels.bodywise_graph import clear_couplings, solve_bodies
+from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links
+from leastaction.kernels.bodywise_residual import ITERATIONS, MOST, evaluate, rounding_of
+from leastaction.kernels.contact_features import features, same_contacts
+from leastaction.kernels.contact_layout import REACH
+from leastaction.kernels.layout import MASS
+from leastaction.spatial._source.vector import dot3, sub3
+
+# Counter of steps that had to be tried again.
+RESTARTS = 2
+
+
+@kernel
+def scales(tree, B, h, mass, count):
+    """Scale of gaps, s0, and of forces, g0: the motion of a step; the weight, and what stops the motion in a step."""
+    fastest = 0.0
+    for i in range(1, tree.rows.shape[0]):
+        m = tree.const[i, MASS]
+        if m > 0.0:
+            f = ld3(B.L, i, 3)
+            fastest = max(fastest, math.sqrt(dot3(f, f)) / m)
+    return max(fastest * h, 10.0 * h * h), 0.2 * mass * (10.0 + fastest / h) / max(count, 1)
+
+
+@sweep
+def find(contacts, tree, x, h, B, T, count):
+    """Contacts that may close in this step, frozen at k, with the variables they had; returns how many."""
+    # what bodies may move in a step: twice the guess, and what gravity adds
+    shifted(tree, x, B.guess, B.x1)
+    place_bodies(tree, B, True, h)
+    most, far = 0.0, 0.0
+    for k in range(contacts.frames.shape[0]):
+        if math.isfinite(contacts.frames[k, REACH]):
+            far = max(far, contacts.frames[k, REACH])
+    for i in range(1, tree.rows.shape[0]):
+        d, trace = sub3(ld3(B.P1, i, 9), ld3(B.P0, i, 9)), 0.0
+        for e in range(9):
+            trace += B.P0[i, e] * B.P1[i, e]
+        most = max(most, math.sqrt(dot3(d, d)) + far * math.sqrt(max(0.0, 3.0 - trace)))
+    # the contacts of the last step
+    for k in range(count):
+        for e in range(4):
+            T.old_ints[k, e] = T.ints[k, e]
+        for e in range(24):
+            T.old_F[k, e] = T.F[k, e]
+        for e in range(5):
+            T.old_V[k, e] = T.V[k, e]
+    now = features(contacts, B.P0, 2.0 * most + 20.0 * h * h + 1.0e-3, T.ints, T.F)
+    same_contacts(T.ints, T.F, now, T.old_ints, T.old_F, count, T.match)
+    for k in range(now):
+        T.mu[k] = contacts.numbers[T.ints[k, 3], 0]
+        for e in range(5):
+            T.V[k, e] = T.old_V[T.match[k], e] if T.match[k] >= 0 else 0.0
+    rows_at_start(now, B, T)
+    return now
+
+
+@sweep
+def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rtol, barrier, warm, cold, wide, most,
+            B, E, f, L, ua, count):  # fmt: skip
+    """Interior point iterations from the guess in B.x1; True if all conditions hold.
+
+    touch: (T, limits, number of contacts). cold: start from scales; wide: with wide gaps and without centring again.
+    """
+    tree, nu = system.tree, pc.size
+    T, limits, nc = touch
+    for i in range(B.rho.shape[0]):
+        for e in range(6):
+            B.rho[i, e] = 0.0
+    closed, alpha, steps, good, started = True, 1.0, 0, False, False
+    while True:
+        largest, _, scale, gap, _, reach = evaluate(
+            touch, system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
+        )
+        if not math.isfinite(largest):
+            break
+        if not started:
+            # the first values need gaps and momenta, the first residual needs them
+            s0, g0 = scales(tree, B, h, mass, nc)
+            if wide:
+                s0 *= 10.0
+            start_contacts(nc, T, limits, B.x1, warm, cold, s0, g0)
+            started = True
+            continue
+        stay_inside(nc, T)
+        mean, largest_product, off, work = products(nc, T, limits, B.x1)
+        tight = max(rtol, 4.0e-15) * (1.0 + reach)
+        if (
+            largest <= rtol * scale + rounding_of(mass, reach, h, nu)
+            and gap <= tight
+            and off <= min(tight, 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
+            and largest_product <= 1.5 * barrier
+        ):
+            good = True
+            break
+        if steps == most:
+            break
+        # direction for the next barrier, which must not run ahead of the gaps
+        sigma = min(0.5, max(0.2 if cold else 0.02, (1.0 - alpha) * (1.0 - alpha)))
+        kappa = max(barrier, sigma * mean, 0.1 * work)
+        clear_couplings(plan, E, B.W, B.D)
+        spring_blocks(system.forces, plan, B, E, h)
+        link_blocks(system.loops, plan, h, mass, B, E, L)
+        contact_blocks(nc, T, limits, B.x1, kappa, h, plan, E, B)
+        if not solve_bodies(plan, tree, B, E, h):
+            break
+        steps += 1
+        longest = contact_directions(nc, T, limits, B.x1, B.y, B.eta, kappa)
+        alpha = min(1.0, max(0.99, 1.0 - mean) * longest)
+        if not alpha > 0.0:
+            break
+        keep_bodies(tree, B)
+        keep_links(system.loops, L)
+        move_bodies(tree, B, alpha)
+        move_links(system.loops, plan, B, L, alpha)
+        move_contacts(nc, T, limits, alpha)
+        closed = False
+        if alpha < 0.02 and not wide:
+            # jammed at a boundary: back to the curve of the barrier, farther out
+            rows_at_end(nc, B, T)
+            start_contacts(nc, T, limits, B.x1, 10.0 * mean, False, s0, g0)
+    count[ITERATIONS] += steps
+    count[MOST] = max(count[MOST], steps)
+    return good
+
+
+@optional(False)
+def solve_contact(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rtol, barrier, warm, first, most,
+                  B, E, f, L, ua, count):  # fmt: skip
+    """A step with contacts and limits; the guess is in B.guess. True if one of the attempts converges.
+
+    first: whether there are no forces of a last step yet.
+    """
+    tree = system.tree
+    for attempt in range(4):
+        if attempt == 0 and first:
+            continue
+        # the guess, or the configuration at k, which is feasible
+        for d in range(B.xi.size):
+            B.xi[d] = B.guess[d] if attempt < 2 else 0.0
+        if attempt > 1 or (attempt == 1 and not first):
+            count[RESTARTS] += 1
+        shifted(tree, x, B.xi, B.x1)
+        if iterate(
+            touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rtol, barrier, warm, attempt > 0,
+            attempt == 3, most if attempt == 0 else 4 * most, B, E, f, L, ua, count,
+        ):  # fmt: skip
+            return True
+    return False

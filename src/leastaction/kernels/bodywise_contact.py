@@ -1,0 +1,445 @@
+"""Contacts and joint limits of a body-wise step, eliminated one by one.
+
+A contact is found at k and frozen (``contact_features``). Its force acts at k, its gap is imposed at k+1 (Bruedigam et
+al. 2023). With mu the friction coefficient and T = (t, u) two tangents:
+
+    phi(k+1) - s = 0        s gamma = kappa        (mu gamma, beta) o (psi, d) = kappa (1, 0, 0)
+
+gamma is the normal force and beta the friction force, in newtons; s the gap and d the slip of the step, in metres; psi
+bounds the slip; o is the product of the second-order cone (Alizadeh and Goldfarb 2003). Every product is an energy, so
+one barrier kappa fits all. Material points that touch do not slip; balls and rims roll by their true angle. Solved for
+the forces, (dgamma, dbeta) = c0 - Kc (dphi, dd), a contact adds to its bodies
+
+    W -= h G0^T (f + c0)        D += h G0^T Kc G1        G0 at k: force to wrench;  G1: motion to (dphi, dd)
+
+so that one iteration is the exact Newton direction of the whole system. A limit sgn (q - bound) >= 0 is one scalar.
+
+    ints (nc, 4), F (nc, 24)   frozen contacts, see ``contact_layout``
+    Z (nc, 27)                 n0, t, u at k; the material points za, zb in their rows; levers la, lb of round surfaces
+    X (nc, 6)                  za, zb at k
+    G (nc, 54)                 G0 (18; the other body has its negative), G1 of body a (18), of body b (18)
+    V (nc, 5), dV (nc, 7)      s, gamma, beta (2), psi; and their directions, with dd behind
+    g (nc, 3)                  phi, d
+    bounds (nl, 2), where (nl, 2), U (nl, 2), dU (nl, 2)    sgn and bound, rate and coordinate, (s, gamma)
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from leastaction.kernels._jit import MEMORY_OPTIONS, kernel, optional, sweep
+from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6
+from leastaction.kernels.bodywise import less_outer, load_block, scaled6, store_block
+from leastaction.kernels.bodywise_graph import add_to
+from leastaction.kernels.contact_gap import gap
+from leastaction.kernels.contact_layout import DISC, ELLIPSOID, FEATURE, RA, RB, XA
+from leastaction.kernels.forces import row3, world_point
+from leastaction.kernels.layout import Floats, Ints
+from leastaction.spatial._source.so3 import dexp_inv_times, log
+from leastaction.spatial._source.vector import (
+    add3,
+    axpy3,
+    axpy6,
+    cross,
+    dot3,
+    dot6,
+    join,
+    matmul,
+    scale3,
+    sub3,
+    tmatvec,
+    transpose,
+)
+
+# pair, feature, gap (m), normal force (N), force on body a in the world (3, N), point (3, m), slip in the step (m)
+CONTACT_COLUMNS = 11
+
+
+class Limits(NamedTuple):
+    """Joint limits that are enforced: sgn (x[coordinate] - bound) >= 0.
+
+    where  (nl, 2)  rate and coordinate of the row
+    bounds (nl, 2)  sgn, bound
+    """
+
+    where: Ints
+    bounds: Floats
+
+
+class Touch(NamedTuple):
+    """Scratch memory of contacts and limits; see the symbol table of this file."""
+
+    ints: Ints
+    F: Floats
+    Z: Floats
+    X: Floats
+    G: Floats
+    V: Floats
+    dV: Floats
+    g: Floats
+    mu: Floats
+    U: Floats
+    dU: Floats
+    old_ints: Ints
+    old_F: Floats
+    old_V: Floats
+    match: Ints
+
+
+@optional(None, MEMORY_OPTIONS)
+def make_touch(contacts, kept):
+    """Scratch memory around what a rollout keeps: contacts (ints, F, V) of the last step and U of the limits."""
+    ints, F, V, U = kept
+    nc, nl = ints.shape[0], U.shape[0]
+    return Touch(
+        ints, F, np.zeros((nc, 27)), np.zeros((nc, 6)), np.zeros((nc, 54)), V, np.zeros((nc, 7)), np.zeros((nc, 3)),
+        np.zeros(nc), U, np.zeros((nl, 2)), np.zeros((nc, 4), np.int64), np.zeros((nc, 24)), np.zeros((nc, 5)),
+        np.zeros(nc, np.int64),
+    )  # fmt: skip
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+@kernel
+def tangents(n):
+    """Two unit vectors perpendicular to a unit vector n and to each other."""
+    # the axis that n has least of
+    a = (1.0, 0.0, 0.0) if abs(n[0]) < 0.6 else (0.0, 1.0, 0.0)
+    t = axpy3(-dot3(n, a), n, a)
+    t = scale3(1.0 / math.sqrt(dot3(t, t)), t)
+    return t, cross(n, t)
+
+
+@kernel
+def wrench(x, f):
+    """A force f at x."""
+    return join(cross(x, f), f)
+
+
+@sweep
+def rows_at_start(count, B, T):
+    """Normals, tangents, material points, levers and G0 of all contacts at k."""
+    for k in range(count):
+        kind, a, b = T.ints[k, 0], T.ints[k, 1], T.ints[k, 2]
+        Ra, pa, Rb, pb = ld9(B.P0, a, 0), ld3(B.P0, a, 9), ld9(B.P0, b, 0), ld3(B.P0, b, 9)
+        _, n, _, _, ca, cb = gap(kind, T.F, k, Ra, pa, Rb, pb)
+        t, u = tangents(n)
+        # the middle of a round surface is the material point; what lies between rolls
+        za = world_point(B.P0, a, row3(T.F, k, XA)) if kind in (DISC, ELLIPSOID) else axpy3(T.F[k, RA], n, ca)
+        zb = axpy3(-T.F[k, RB], n, cb)
+        st3(T.Z, k, 0, n)
+        st3(T.Z, k, 3, t)
+        st3(T.Z, k, 6, u)
+        st3(T.Z, k, 9, tmatvec(Ra, sub3(za, pa)))
+        st3(T.Z, k, 12, tmatvec(Rb, sub3(zb, pb)))
+        st3(T.Z, k, 15, sub3(ca, za))
+        st3(T.Z, k, 18, sub3(cb, zb))
+        st3(T.X, k, 0, za)
+        st3(T.X, k, 3, zb)
+        st6(T.G, k, 0, wrench(ca, n))
+        st6(T.G, k, 6, wrench(ca, t))
+        st6(T.G, k, 12, wrench(ca, u))
+
+
+@kernel
+def slip_rows(B, T, k, i, point, place, lever, o, sign):
+    """Displacement of the surface of one body at a contact, and the rows of its tangential parts, times sign."""
+    z = world_point(B.P1, i, row3(T.Z, k, point))
+    move, l = sub3(z, ld3(T.X, k, place)), ld3(T.Z, k, lever)
+    t, u = ld3(T.Z, k, 3), ld3(T.Z, k, 6)
+    row_t, row_u = wrench(z, t), wrench(z, u)
+    if dot3(l, l) > 0.0:
+        theta = log(matmul(ld9(B.P1, i, 0), transpose(ld9(B.P0, i, 0))))
+        back = scale3(-1.0, theta)
+        move = add3(move, cross(theta, l))
+        zero = (0.0, 0.0, 0.0)
+        row_t = axpy6(1.0, join(dexp_inv_times(back, cross(l, t)), zero), row_t)
+        row_u = axpy6(1.0, join(dexp_inv_times(back, cross(l, u)), zero), row_u)
+    st6(T.G, k, o + 6, scaled6(sign, row_t))
+    st6(T.G, k, o + 12, scaled6(sign, row_u))
+    return move
+
+
+@sweep
+def rows_at_end(count, B, T):
+    """Gaps, slips and G1 of all contacts at k+1; returns the smallest gap."""
+    least = math.inf
+    for k in range(count):
+        a, b = T.ints[k, 1], T.ints[k, 2]
+        phi, _, ga, gb, _, _ = gap(
+            T.ints[k, 0], T.F, k, ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9)
+        )
+        st6(T.G, k, 18, ga)
+        st6(T.G, k, 36, gb)
+        move = slip_rows(B, T, k, a, 9, 0, 15, 18, 1.0)
+        if b > 0:
+            move = sub3(move, slip_rows(B, T, k, b, 12, 3, 18, 36, -1.0))
+        T.g[k, 0] = phi
+        T.g[k, 1] = dot3(ld3(T.Z, k, 3), move)
+        T.g[k, 2] = dot3(ld3(T.Z, k, 6), move)
+        least = min(least, phi)
+    return least
+
+
+# --- elimination of one contact -------------------------------------------------------------------------------------
+@kernel
+def eliminated(mu, s, gamma, b1, b2, psi, phi, d1, d2, kappa):
+    """Rows of Kc and c0 of one contact for the target kappa."""
+    k00, c0 = gamma / s, (kappa - gamma * phi) / s
+    if mu <= 0.0:
+        return (k00, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (c0, 0.0, 0.0)
+    x = mu * gamma
+    # M dbeta = r + g dgamma + N dd,  det M > 0 inside the cones
+    m11, m12, m21, m22 = psi - b1 * d1 / x, -b1 * d2 / x, -b2 * d1 / x, psi - b2 * d2 / x
+    i = 1.0 / (m11 * m22 - m12 * m21)
+    q = (kappa - x * psi - b1 * d1 - b2 * d2) / x
+    g1, g2 = mu * (b1 * psi / x - d1), mu * (b2 * psi / x - d2)
+    r1, r2 = -x * d1 - psi * b1 - b1 * q + g1 * c0, -x * d2 - psi * b2 - b2 * q + g2 * c0
+    n11, n12, n22 = b1 * b1 / x - x, b1 * b2 / x, b2 * b2 / x - x
+    c1, c2 = i * (m22 * r1 - m12 * r2), i * (m11 * r2 - m21 * r1)
+    h1, h2 = i * (m22 * g1 - m12 * g2), i * (m11 * g2 - m21 * g1)
+    return (
+        (k00, 0.0, 0.0),
+        (h1 * k00, -i * (m22 * n11 - m12 * n12), -i * (m22 * n12 - m12 * n22)),
+        (h2 * k00, -i * (m11 * n12 - m21 * n11), -i * (m11 * n22 - m21 * n12)),
+        (c0, c1, c2),
+    )
+
+
+@kernel
+def contact_at(T, k, kappa):
+    """``eliminated`` for contact k."""
+    return eliminated(
+        T.mu[k], T.V[k, 0], T.V[k, 1], T.V[k, 2], T.V[k, 3], T.V[k, 4], T.g[k, 0], T.g[k, 1], T.g[k, 2], kappa
+    )
+
+
+@kernel
+def push_bodies(T, k, W, h, f):
+    """W -= h G0^T f on body a, and the opposite on body b."""
+    w = axpy6(h * f[2], ld6(T.G, k, 12), axpy6(h * f[1], ld6(T.G, k, 6), scaled6(h * f[0], ld6(T.G, k, 0))))
+    a, b = T.ints[k, 1], T.ints[k, 2]
+    st6(W, a, 0, axpy6(-1.0, w, ld6(W, a, 0)))
+    if b > 0:
+        st6(W, b, 0, axpy6(1.0, w, ld6(W, b, 0)))
+
+
+@sweep
+def contact_forces(count, T, limits, h, B):
+    """Forces of contacts and limits into B.W and B.c."""
+    for k in range(count):
+        push_bodies(T, k, B.W, h, (T.V[k, 1], T.V[k, 2], T.V[k, 3]))
+    for k in range(limits.where.shape[0]):
+        B.c[limits.where[k, 0]] -= h * limits.bounds[k, 0] * T.U[k, 1]
+
+
+@kernel
+def kc_rows(T, k, o, h, r):
+    """h times a row of Kc times G1 of one body."""
+    return axpy6(h * r[2], ld6(T.G, k, o + 12), axpy6(h * r[1], ld6(T.G, k, o + 6), scaled6(h * r[0], ld6(T.G, k, o))))
+
+
+@kernel
+def contact_block(T, k, o, h, r0, r1, r2, sign, D):
+    """D + sign h G0^T Kc G1."""
+    D = less_outer(D, scaled6(-sign, ld6(T.G, k, 0)), kc_rows(T, k, o, h, r0))
+    D = less_outer(D, scaled6(-sign, ld6(T.G, k, 6)), kc_rows(T, k, o, h, r1))
+    return less_outer(D, scaled6(-sign, ld6(T.G, k, 12)), kc_rows(T, k, o, h, r2))
+
+
+@optional(None)
+def pair_blocks(plan, E, D, T, k, h, r0, r1, r2):
+    """Blocks between two bodies that touch."""
+    a, b = T.ints[k, 1], T.ints[k, 2]
+    if b > 0:
+        zero = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        none = (zero, zero, zero, zero)
+        store_block(D, b, contact_block(T, k, 36, h, r0, r1, r2, -1.0, load_block(D, b)))
+        add_to(plan, E, D, a, b, contact_block(T, k, 36, h, r0, r1, r2, 1.0, none))
+        add_to(plan, E, D, b, a, contact_block(T, k, 18, h, r0, r1, r2, -1.0, none))
+
+
+@sweep
+def contact_blocks(count, T, limits, x1, kappa, h, plan, E, B):
+    """Eliminated contacts and limits: c0 into B.W and B.c, Kc into the blocks and B.K."""
+    for k in range(count):
+        r0, r1, r2, c0 = contact_at(T, k, kappa)
+        push_bodies(T, k, B.W, h, c0)
+        a = T.ints[k, 1]
+        store_block(B.D, a, contact_block(T, k, 18, h, r0, r1, r2, 1.0, load_block(B.D, a)))
+        pair_blocks(plan, E, B.D, T, k, h, r0, r1, r2)
+    for k in range(limits.where.shape[0]):
+        d, sign, s, gamma = limits.where[k, 0], limits.bounds[k, 0], T.U[k, 0], T.U[k, 1]
+        phi = sign * (x1[limits.where[k, 1]] - limits.bounds[k, 1])
+        B.c[d] -= h * sign * (kappa - gamma * phi) / s
+        B.K[d, 0] += h * gamma / s
+
+
+@optional(None)
+def report_contacts(contacts, T, count, B, rows, counts, k):
+    """What the contacts of a step did, into row k of rows (see ``CONTACT_COLUMNS``), if there is one."""
+    if k >= counts.size:
+        return
+    counts[k] = count
+    for c in range(count):
+        gamma, b1, b2 = T.V[c, 1], T.V[c, 2], T.V[c, 3]
+        f = axpy3(b2, ld3(T.Z, c, 6), axpy3(b1, ld3(T.Z, c, 3), scale3(gamma, ld3(T.Z, c, 0))))
+        a = T.ints[c, 1]
+        # the point of body a that touched, where it is at the end, in the world
+        x = add3(world_point(B.P1, a, row3(T.Z, c, 9)), ld3(T.Z, c, 15))
+        x = sub3(x, ld3(B.P1, 0, 9))
+        rows[k, c, 0], rows[k, c, 1], rows[k, c, 2], rows[k, c, 3] = T.ints[c, 3], T.F[c, FEATURE], T.g[c, 0], gamma
+        for e in range(3):
+            rows[k, c, 4 + e] = f[e]
+            rows[k, c, 7 + e] = x[e]
+        rows[k, c, 10] = math.sqrt(T.g[c, 1] * T.g[c, 1] + T.g[c, 2] * T.g[c, 2])
+
+
+# --- the step of the contact variables ------------------------------------------------------------------------------
+@kernel
+def cone_step(x0, x1, x2, d0, d1, d2):
+    """Largest a with x + a d in the second-order cone, for x inside; infinite if there is none."""
+    A, B, C = d0 * d0 - d1 * d1 - d2 * d2, x0 * d0 - x1 * d1 - x2 * d2, max(x0 * x0 - x1 * x1 - x2 * x2, 1.0e-300)
+    a, q = math.inf, B * B - A * C
+    # smallest positive root of A a^2 + 2 B a + C
+    if q >= 0.0:
+        r = math.sqrt(q)
+        if B < 0.0:
+            a = C / (r - B)
+        elif A < 0.0:
+            a = -(B + r) / A
+    if d0 < 0.0:
+        a = min(a, -x0 / d0)
+    return a
+
+
+@sweep
+def contact_directions(count, T, limits, x1, dq, eta, kappa):
+    """Directions of the contact variables from the motion eta, dq; returns the largest step inside all cones."""
+    a = math.inf
+    for k in range(count):
+        i, j = T.ints[k, 1], T.ints[k, 2]
+        z = ld6(eta, i, 0)
+        dp, e1, e2 = dot6(ld6(T.G, k, 18), z), dot6(ld6(T.G, k, 24), z), dot6(ld6(T.G, k, 30), z)
+        if j > 0:
+            z = ld6(eta, j, 0)
+            dp += dot6(ld6(T.G, k, 36), z)
+            e1 += dot6(ld6(T.G, k, 42), z)
+            e2 += dot6(ld6(T.G, k, 48), z)
+        r0, r1, r2, c0 = contact_at(T, k, kappa)
+        mu, s, gamma, b1, b2, psi = T.mu[k], T.V[k, 0], T.V[k, 1], T.V[k, 2], T.V[k, 3], T.V[k, 4]
+        ds, dg = dp + T.g[k, 0] - s, c0[0] - r0[0] * dp
+        db1 = c0[1] - r1[0] * dp - r1[1] * e1 - r1[2] * e2
+        db2 = c0[2] - r2[0] * dp - r2[1] * e1 - r2[2] * e2
+        dpsi = 0.0
+        if mu > 0.0:
+            d1, d2, x = T.g[k, 1], T.g[k, 2], mu * gamma
+            left = kappa - x * psi - b1 * d1 - b2 * d2
+            dpsi = (left - psi * mu * dg - d1 * db1 - d2 * db2 - b1 * e1 - b2 * e2) / x
+            a = min(a, cone_step(x, b1, b2, mu * dg, db1, db2), cone_step(psi, d1, d2, dpsi, e1, e2))
+        T.dV[k, 0], T.dV[k, 1], T.dV[k, 2], T.dV[k, 3], T.dV[k, 4] = ds, dg, db1, db2, dpsi
+        if ds < 0.0:
+            a = min(a, -s / ds)
+        if dg < 0.0:
+            a = min(a, -gamma / dg)
+    for k in range(limits.where.shape[0]):
+        d, sign, s, gamma = limits.where[k, 0], limits.bounds[k, 0], T.U[k, 0], T.U[k, 1]
+        phi, dp = sign * (x1[limits.where[k, 1]] - limits.bounds[k, 1]), sign * dq[d]
+        ds, dg = dp + phi - s, (kappa - gamma * phi) / s - gamma / s * dp
+        T.dU[k, 0], T.dU[k, 1] = ds, dg
+        if ds < 0.0:
+            a = min(a, -s / ds)
+        if dg < 0.0:
+            a = min(a, -gamma / dg)
+    return a
+
+
+@sweep
+def move_contacts(count, T, limits, alpha):
+    """A part alpha of the direction."""
+    for k in range(count):
+        for e in range(5):
+            T.V[k, e] += alpha * T.dV[k, e]
+    for k in range(limits.where.shape[0]):
+        for e in range(2):
+            T.U[k, e] += alpha * T.dU[k, e]
+
+
+@sweep
+def stay_inside(count, T):
+    """Gap and slip are no linear functions of the motion: take a gap as it is, and keep psi above the slip."""
+    for k in range(count):
+        if T.g[k, 0] > 0.5 * T.V[k, 0]:
+            T.V[k, 0] = T.g[k, 0]
+        d = math.sqrt(T.g[k, 1] * T.g[k, 1] + T.g[k, 2] * T.g[k, 2])
+        if T.mu[k] > 0.0 and T.V[k, 4] <= d * (1.0 + 1.0e-12):
+            T.V[k, 4] = d * (1.0 + 1.0e-10) + 1.0e-14
+
+
+@sweep
+def products(count, T, limits, x1):
+    """Mean and largest product of the complementarity conditions, largest |phi - s|, and mean |phi - s| gamma."""
+    total, most, off, work, terms = 0.0, 0.0, 0.0, 0.0, 0
+    for k in range(count):
+        a = T.V[k, 0] * T.V[k, 1]
+        total, most, terms = total + a, max(most, a), terms + 1
+        off = max(off, abs(T.g[k, 0] - T.V[k, 0]))
+        work += abs(T.g[k, 0] - T.V[k, 0]) * T.V[k, 1]
+        if T.mu[k] > 0.0:
+            x, psi, b1, b2, d1, d2 = T.mu[k] * T.V[k, 1], T.V[k, 4], T.V[k, 2], T.V[k, 3], T.g[k, 1], T.g[k, 2]
+            b = x * psi + b1 * d1 + b2 * d2
+            total, terms = total + b, terms + 1
+            most = max(most, b, abs(x * d1 + psi * b1), abs(x * d2 + psi * b2))
+    for k in range(limits.where.shape[0]):
+        a = T.U[k, 0] * T.U[k, 1]
+        phi = limits.bounds[k, 0] * (x1[limits.where[k, 1]] - limits.bounds[k, 1])
+        total, most, terms = total + a, max(most, a), terms + 1
+        off = max(off, abs(phi - T.U[k, 0]))
+        work += abs(phi - T.U[k, 0]) * T.U[k, 1]
+    return total / max(terms, 1), most, off, work / max(terms, 1)
+
+
+@kernel
+def started(s, gamma, phi, kappa, cold, s0, g0):
+    """First slack and force of a contact or limit."""
+    if cold:
+        return max(abs(phi), s0), g0
+    s = max(s, phi, 1.0e-12)
+    if phi < 0.0 and gamma < 1.0e-3 * g0:
+        # about to close: values of an impact
+        return s0, g0
+    if s * gamma < kappa:
+        # back to the curve s gamma = kappa, by the one that is small for its kind
+        if gamma > 1.0e-3 * g0:
+            s = kappa / gamma
+        else:
+            gamma = kappa / s
+    return s, gamma
+
+
+@sweep
+def start_contacts(count, T, limits, x1, kappa, cold, s0, g0):
+    """First contact variables: from the last step (warm), or from the scales s0 and g0 alone (cold)."""
+    for k in range(count):
+        mu, d1, d2 = T.mu[k], T.g[k, 1], T.g[k, 2]
+        s, gamma = started(T.V[k, 0], T.V[k, 1], T.g[k, 0], kappa, cold, s0, g0)
+        b1, b2, psi = 0.0, 0.0, 0.0
+        if mu > 0.0:
+            x, target = mu * gamma, s * gamma if cold else kappa
+            if not cold:
+                b1, b2 = T.V[k, 2], T.V[k, 3]
+                size, most = math.sqrt(b1 * b1 + b2 * b2), 0.95 * x
+                if size > most:
+                    b1, b2 = b1 * most / size, b2 * most / size
+            psi = max(target * x / (x * x - b1 * b1 - b2 * b2), math.sqrt(d1 * d1 + d2 * d2) + 0.5 * target / x)
+        T.V[k, 0], T.V[k, 1], T.V[k, 2], T.V[k, 3], T.V[k, 4] = s, gamma, b1, b2, psi
+    for k in range(limits.where.shape[0]):
+        phi = limits.bounds[k, 0] * (x1[limits.where[k, 1]] - limits.bounds[k, 1])
+        if cold:
+            T.U[k, 0] = max(abs(phi), 1.0e-2)
+            T.U[k, 1] = g0 * s0 / T.U[k, 0]
+        else:
+            T.U[k, 0], T.U[k, 1] = started(T.U[k, 0], T.U[k, 1], phi, kappa, False, 1.0e-2, g0 * s0 / 1.0e-2)

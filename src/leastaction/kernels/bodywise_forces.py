@@ -1,0 +1,274 @@
+"""Smooth impulses of a body-wise step: in the joints, on bodies, and their derivatives.
+
+Half of an impulse acts at each end of the step. Springs in single coordinates and between points are taken at the
+midpoint, dampers at the mean rate, so both are implicit and stiff ones are stable; springs of balls and free joints and
+all other forces are taken at the ends. For a conservative force each choice is the gradient of a discrete potential.
+
+    xi   (nu,)     displacement of the joints over the step; xi / h is the mean rate
+    V    (n+1, 12) mean twist of each row over the step, with its spatial linear part at the origin
+    N    (3, 3)    derivative of the force between two points by their relative displacement at k+1
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+from leastaction.kernels._calls import call_law
+from leastaction.kernels._jit import kernel, optional, sweep
+from leastaction.kernels._lanes import ld3, ld6, ld9, st6
+from leastaction.kernels.bodywise import load_block, shift_of, store_block
+from leastaction.kernels.bodywise_graph import add_to
+from leastaction.kernels.coordinates import forces_in, positions_out, rates_out
+from leastaction.kernels.explicit import copy
+from leastaction.kernels.forces import other_forces, row3, world_point
+from leastaction.kernels.galerkin_forces import spring_derivatives
+from leastaction.kernels.galerkin_impulses import quat_at
+from leastaction.kernels.layout import BALL, COM, IU, IX, KIND, MASS, POINT_SPRING
+from leastaction.kernels.passive import passive_forces
+from leastaction.spatial._source.force_laws import point_spring
+from leastaction.spatial._source.mrp import add9, scale9, spread
+from leastaction.spatial._source.so3 import log, quat_conj, quat_mul
+from leastaction.spatial._source.vector import (
+    add3,
+    add6,
+    axpy6,
+    cross,
+    join,
+    matmul,
+    matvec,
+    scale3,
+    sub3,
+    transpose,
+)
+
+
+# --- in the joints --------------------------------------------------------------------------------------------------
+@kernel
+def rotor(tree, B, x, i, d, h, end):
+    """Momentum of the rotors of a ball at one end of the step, in child axes there, added to B.c or ``end``.
+
+    The discrete Lagrangian is sum_j a_j xi_j^2 / (2 h) with xi = 2 s, (c, s) the relative quaternion.
+    """
+    k = tree.rows[i, IX]
+    q = quat_mul(quat_conj(quat_at(x, k)), quat_at(B.x1, k))
+    s = 1.0 if q[0] >= 0.0 else -1.0
+    c, s = s * q[0], (s * q[1], s * q[2], s * q[3])
+    a = (2.0 / h * tree.armature[d], 2.0 / h * tree.armature[d + 1], 2.0 / h * tree.armature[d + 2])
+    m = (a[0] * s[0], a[1] * s[1], a[2] * s[2])
+    t = cross(s, m)
+    for e in range(3):
+        if end is None:
+            B.c[d + e] += c * m[e] + t[e]
+        else:
+            end[d + e] += c * m[e] - t[e]
+    if end is None:
+        # d(c m + s x m) by dq, with ds = (c dq + s x dq)/2 and dc = -s . dq / 2
+        turn, turned = spread(0.5 * c, scale3(0.5, s)), scale3(-1.0, m)
+        by_s = add9(
+            (c * a[0], 0.0, 0.0, 0.0, c * a[1], 0.0, 0.0, 0.0, c * a[2]),
+            add9(matmul(spread(0.0, s), (a[0], 0.0, 0.0, 0.0, a[1], 0.0, 0.0, 0.0, a[2])), spread(0.0, turned)),
+        )
+        M = matmul(by_s, turn)
+        for r in range(3):
+            for e in range(3):
+                B.K[d + r, e] += M[3 * r + e] - 0.5 * m[r] * s[e]
+
+
+@sweep
+def joint_terms(system, B, x, pc, control, active, rate_of, h, f, ua):
+    """B.xi, and B.c and B.K of the start of the step: rotors, minus momenta pc, springs, dampers, control."""
+    tree = system.tree
+    shift_of(tree, x, B.x1, B.xi)
+    for i in range(1, tree.rows.shape[0]):
+        d = tree.rows[i, IU]
+        if tree.rows[i, KIND] == BALL:
+            for e in range(d, d + 3):
+                B.c[e] = -pc[e]
+                for j in range(3):
+                    B.K[e, j] = 0.0
+            if tree.armature[d] > 0.0 or tree.armature[d + 1] > 0.0 or tree.armature[d + 2] > 0.0:
+                rotor(tree, B, x, i, d, h, None)
+        else:
+            B.c[d] = tree.armature[d] * B.xi[d] / h - pc[d]
+            B.K[d, 0] = tree.armature[d] / h
+    if active:
+        joint_forces_at(system, B, x, 0.5, control, h, f, ua)
+        for d in range(pc.size):
+            B.c[d] -= 0.5 * h * f.f[d]
+        joint_derivatives(system, B, h, f, rate_of)
+
+
+@sweep
+def joint_forces_at(system, B, x, to_middle, control, h, f, ua):
+    """f.f: forces in the joints at one end x of the step; the middle of a coordinate lies at x + to_middle xi."""
+    c = system.coordinates
+    for d in range(B.xi.size):
+        ua[d] = B.xi[d] / h
+    positions_out(c, x, f.q)
+    rates_out(c, x, ua, f.v)
+    screw = system.passive.screw
+    for j in range(screw.shape[0]):
+        f.q[screw[j, 0]] += to_middle * h * f.v[screw[j, 1]]
+    copy(control, f.tau)
+    passive_forces(system.passive, f.q, f.v, f.tau)
+    forces_in(c, x, f.tau, f.f)
+
+
+@sweep
+def joint_derivatives(system, B, h, f, rate_of):
+    """Add the derivatives of springs and dampers to B.K; those of free joints without their couplings."""
+    p = system.passive
+    for j in range(p.screw.shape[0]):
+        k, d = p.spring[j, 0], p.spring[j, 2]
+        if p.law[j, 3] != 0:
+            k -= call_law(p.law[j, 3], f.q[p.screw[j, 0]])
+        if p.law[j, 4] != 0:
+            d -= call_law(p.law[j, 4], f.v[p.screw[j, 1]])
+        B.K[rate_of[p.screw[j, 1]], 0] += 0.25 * h * k + 0.5 * d
+    for j in range(p.ball.shape[0]):
+        d = rate_of[p.ball[j, 1]]
+        for e in range(3):
+            B.K[d + e, e] += 0.5 * p.ball_data[j, 7 + e]
+    for j in range(p.free.shape[0]):
+        d = rate_of[p.free[j, 1]]
+        mean = (p.free_data[j, 6] + p.free_data[j, 7] + p.free_data[j, 8]) / 3.0
+        for e in range(3):
+            B.K[d + e, 0] += 0.5 * mean
+
+
+@sweep
+def joint_end(system, B, x, control, active, h, f, ua, c1):
+    """c1 (nu,): rotors and half the impulses in the joints at the end of the step."""
+    tree = system.tree
+    for i in range(1, tree.rows.shape[0]):
+        d = tree.rows[i, IU]
+        if tree.rows[i, KIND] == BALL:
+            for e in range(d, d + 3):
+                c1[e] = 0.0
+            if tree.armature[d] > 0.0 or tree.armature[d + 1] > 0.0 or tree.armature[d + 2] > 0.0:
+                rotor(tree, B, x, i, d, h, c1)
+        else:
+            c1[d] = tree.armature[d] * B.xi[d] / h
+    if active:
+        joint_forces_at(system, B, B.x1, -0.5, control, h, f, ua)
+        for d in range(c1.size):
+            c1[d] += 0.5 * h * f.f[d]
+
+
+# --- on bodies ------------------------------------------------------------------------------------------------------
+@sweep
+def mean_twists(tree, B, h, middle, V):
+    """V: mean twist of each row over the step; its linear part about the origin is that of the row at k, or halfway."""
+    for i in range(1, tree.rows.shape[0]):
+        w = scale3(1.0 / h, log(matmul(ld9(B.P1, i, 0), transpose(ld9(B.P0, i, 0)))))
+        p0, p1 = ld3(B.P0, i, 9), ld3(B.P1, i, 9)
+        at = scale3(0.5, add3(p0, p1)) if middle else p0
+        st6(V, i, 0, join(w, sub3(scale3(1.0 / h, sub3(p1, p0)), cross(w, at))))
+
+
+@optional(None)
+def start_forces(forces, system, t, B, h, f):
+    """Add all forces on bodies but springs to B.F0, with the mean twists; B.F0 holds gravity in B.F0 already."""
+    tree = system.tree
+    mean_twists(tree, B, h, False, f.V)
+    forces_at(forces, system, t, B.P0, f, B.F0)
+
+
+@optional(None)
+def forces_at(forces, system, t, P, f, F):
+    """F: gravity and the forces on bodies but springs, at poses P and the twists in f.V."""
+    tree = system.tree
+    for i in range(tree.rows.shape[0]):
+        st6(f.F, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    other_forces(forces, t, P, f.V, f.F, f.given, f.result)
+    weights(tree, P, F)
+    for i in range(1, tree.rows.shape[0]):
+        st6(F, i, 0, axpy6(-1.0, ld6(f.F, i, 0), ld6(F, i, 0)))
+
+
+@sweep
+def weights(tree, P, F):
+    """F: weight of every body at poses P, about the origin."""
+    C, g = tree.const, (tree.gravity[0], tree.gravity[1], tree.gravity[2])
+    for i in range(1, tree.rows.shape[0]):
+        m = C[i, MASS]
+        x = add3(ld3(P, i, 9), matvec(ld9(P, i, 0), (C[i, COM], C[i, COM + 1], C[i, COM + 2])))
+        f = scale3(m, g)
+        st6(F, i, 0, join(cross(x, f), f))
+
+
+@kernel
+def spring_at_middle(forces, k, B, h):
+    """Rows, points at both ends of the step, force on the first body and N of spring k."""
+    b = forces.kind[k, 1]
+    i, j, data = forces.bodies[b], forces.bodies[b + 1], forces.data
+    a0, a1 = world_point(B.P0, i, row3(data, k, 0)), world_point(B.P1, i, row3(data, k, 0))
+    b0, b1 = world_point(B.P0, j, row3(data, k, 3)), world_point(B.P1, j, row3(data, k, 3))
+    pa, pb = scale3(0.5, add3(a0, a1)), scale3(0.5, add3(b0, b1))
+    va, vb = scale3(1.0 / h, sub3(a1, a0)), scale3(1.0 / h, sub3(b1, b0))
+    f = point_spring(pa, va, pb, vb, data[k, 6], data[k, 7], data[k, 8])
+    by_r, by_w = spring_derivatives(sub3(pb, pa), sub3(vb, va), data[k, 6], data[k, 7], data[k, 8])
+    return i, j, a0, a1, b0, b1, f, add9(scale9(0.5, by_r), scale9(1.0 / h, by_w))
+
+
+@kernel
+def between(N, p0, p1):
+    """L0^T N L1 with L = [-p^, 1]: what a force N dp1 at p0 does, by the motion of the body at p1."""
+    by_turn, arm = matmul(N, spread(0.0, scale3(-1.0, p1))), spread(0.0, p0)
+    return (matmul(arm, by_turn), matmul(arm, N), by_turn, N)
+
+
+@optional(None)
+def spring_impulses(forces, B, h):
+    """Take half the impulses of springs between points off B.W."""
+    for k in range(forces.kind.shape[0]):
+        if forces.kind[k, 0] == POINT_SPRING:
+            i, j, a0, _, b0, _, f, _ = spring_at_middle(forces, k, B, h)
+            f = scale3(0.5 * h, f)
+            st6(B.W, i, 0, axpy6(-1.0, join(cross(a0, f), f), ld6(B.W, i, 0)))
+            st6(B.W, j, 0, add6(join(cross(b0, f), f), ld6(B.W, j, 0)))
+
+
+@optional(None)
+def spring_blocks(forces, plan, B, E, h):
+    """Derivatives of the springs between points: on the diagonal, and between two bodies that both move."""
+    for k in range(forces.kind.shape[0]):
+        if forces.kind[k, 0] == POINT_SPRING:
+            i, j, a0, a1, b0, b1, _, N = spring_at_middle(forces, k, B, h)
+            N = scale9(0.5 * h, N)
+            minus = scale9(-1.0, N)
+            if i > 0:
+                add_block_to(B.D, i, between(N, a0, a1))
+            if j > 0:
+                add_block_to(B.D, j, between(N, b0, b1))
+            couple(plan, E, B.D, i, j, between(minus, a0, b1))
+            couple(plan, E, B.D, j, i, between(minus, b0, a1))
+
+
+@kernel
+def add_block_to(D, i, M):
+    """Add a block to the diagonal."""
+    E = load_block(D, i)
+    store_block(D, i, (add9(E[0], M[0]), add9(E[1], M[1]), add9(E[2], M[2]), add9(E[3], M[3])))
+
+
+@optional(None)
+def couple(plan, E, D, i, j, M):
+    """Add a block between two bodies."""
+    add_to(plan, E, D, i, j, M)
+
+
+@optional(None)
+def end_forces(forces, system, t, B, h, f, F1):
+    """F1: all forces at the end of the step, springs included."""
+    tree = system.tree
+    mean_twists(tree, B, h, False, f.V)
+    # the same twist, seen at the end: its linear part belongs to the row at k+1
+    for i in range(1, tree.rows.shape[0]):
+        w, p0, p1 = ld3(f.V, i, 0), ld3(B.P0, i, 9), ld3(B.P1, i, 9)
+        st6(f.V, i, 0, join(w, sub3(ld3(f.V, i, 3), cross(w, sub3(p1, p0)))))
+    forces_at(forces, system, t, B.P1, f, F1)
+    for k in range(forces.kind.shape[0]):
+        if forces.kind[k, 0] == POINT_SPRING:
+            i, j, _, a1, _, b1, g, _ = spring_at_middle(forces, k, B, h)
+            st6(F1, i, 0, add6(join(cross(a1, g), g), ld6(F1, i, 0)))
+            st6(F1, j, 0, axpy6(-1.0, join(cross(b1, g), g), ld6(F1, j, 0)))

@@ -1,0 +1,64 @@
+"""Residual of a body-wise step: everything that acts, at one iterate.
+
+``touch`` is None, or (T, limits, number of contacts) of ``bodywise_contact``.
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import math
+
+from leastaction.kernels._jit import kernel, optional, sweep
+from leastaction.kernels.bodywise import clear_blocks, own_residuals, place_bodies, start_bodies
+from leastaction.kernels.bodywise_contact import contact_forces, rows_at_end
+from leastaction.kernels.bodywise_forces import joint_terms, spring_impulses, start_forces
+from leastaction.kernels.bodywise_links import end_links, start_links
+from leastaction.kernels.legendre import to_child_axes
+from leastaction.kernels.tree import kinematics
+
+# Counters of a rollout; the third counts cuts of the step length, or steps that were tried again.
+ITERATIONS, EVALUATIONS, CUTS, MOST = 0, 1, 2, 3
+
+
+@sweep
+def begin(system, t, h, x, p, B, f, L, pc):
+    """Poses, axes, momenta along child axes and weights at the start of a step."""
+    tree = system.tree
+    kinematics(tree, x, B.P0, B.S0)
+    for e in range(12):
+        B.P1[0, e] = B.P0[0, e]
+    start_bodies(tree, B)
+    to_child_axes(tree, x, p, pc)
+    start_links(system.loops, system, t, h, B, f, L)
+
+
+@sweep
+def evaluate(touch, system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua):
+    """Momenta, impulses and residuals at B.x1 and the poses B.P1.
+
+    Returns the largest residual, sum of squares, largest term, widest gap, sum of their squares, and the reach.
+    """
+    tree = system.tree
+    widest, reach = place_bodies(tree, B, closed, h)
+    joint_terms(system, B, x, pc, control, active, rate_of, h, f, ua)
+    clear_blocks(tree, B)
+    start_forces(system.forces, system, t, B, h, f)
+    spring_impulses(system.forces, B, h)
+    gap, squares_of_gaps = end_links(system.loops, system, t, h, B, f, L)
+    touch_forces(touch, h, B)
+    largest, squares, scale = own_residuals(tree, B, h)
+    return largest, squares, scale, max(widest, gap), squares_of_gaps + widest * widest, reach
+
+
+@kernel
+def rounding_of(mass, reach, h, nu):
+    """Residual that rounding leaves: of positions, over the step, with their arms."""
+    return 1.0e-16 * mass * (1.0 + reach * reach) / h * math.sqrt(float(nu)) + 1.0e-300
+
+
+@optional(None)
+def touch_forces(touch, h, B):
+    """Gaps and slips at the end of the step, and forces of contacts and limits."""
+    T, limits, count = touch
+    rows_at_end(count, B, T)
+    contact_forces(count, T, limits, h, B)

@@ -1,0 +1,219 @@
+"""Steps of the body-wise integrator: guess, Newton with a line search, rollouts.
+
+``plan`` (None or Couplings) and ``contacts`` choose by their type what is compiled into a rollout.
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from leastaction.kernels._calls import call_control
+from leastaction.kernels._jit import either, entry, kernel, sweep
+from leastaction.kernels._lanes import ld9
+from leastaction.kernels.bodywise import end_momenta, keep_bodies, make_bodies, move_bodies, shift_of, shifted
+from leastaction.kernels.bodywise_barrier import find, solve_contact
+from leastaction.kernels.bodywise_contact import make_touch, report_contacts
+from leastaction.kernels.bodywise_forces import end_forces, joint_end, spring_blocks, weights
+from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
+from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links
+from leastaction.kernels.bodywise_residual import CUTS, EVALUATIONS, ITERATIONS, MOST, begin, evaluate, rounding_of
+from leastaction.kernels.clock import tick
+from leastaction.kernels.coordinates import positions_out, rates_out
+from leastaction.kernels.explicit import all_finite, copy
+from leastaction.kernels.forward import make_work
+from leastaction.kernels.galerkin_links import make_links
+from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, extrapolation
+from leastaction.kernels.layout import MASS
+from leastaction.kernels.legendre import rates_of, to_parent_axes
+from leastaction.kernels.tree import kinematics
+
+# What a rollout returns besides the statuses of ``galerkin_step``.
+TURNED_TOO_FAR = 4
+
+# Cosine of the largest rotation of a body in one step: 90 degrees, where the discrete momentum has its maximum.
+LEAST_COSINE = 0.0
+
+
+@kernel
+def guess(h, known, u, past, lengths, xi):
+    """Displacements of the next step from those of the last three (nu, 3), or from the rates u."""
+    e1, e2, e3 = extrapolation(h, lengths, known)
+    for d in range(xi.size):
+        xi[d] = h * u[d] if known == 0 else e1 * past[d, 0] + e2 * past[d, 1] + e3 * past[d, 2]
+
+
+def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, touched,
+                  T, B, E, f, L, ua, count):  # fmt: skip
+    """Newton with backtracking from the guess in B.guess."""
+    tree, nu, rtol = system.tree, pc.size, numbers[0]
+    shifted(tree, x, B.guess, B.x1)
+    before, size_before, gap_before = math.inf, math.inf, math.inf
+    alpha, steps, closed = 1.0, 0, True
+    weight = (mass / h) * (mass / h)
+    for i in range(B.rho.shape[0]):
+        for e in range(6):
+            B.rho[i, e] = 0.0
+    while True:
+        largest, squares, scale, gap, gaps, reach = evaluate(
+            None, system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
+        )
+        count[EVALUATIONS] += 1
+        rounding = rounding_of(mass, reach, h, nu)
+        limit, widest = rtol * scale + rounding, (max(rtol, 4.0e-15) + 1.0e-15) * (1.0 + reach)
+        if largest <= limit and gap <= widest:
+            break
+        merit = squares + weight * gaps
+        if math.isfinite(merit) and merit <= (1.0 - 1.0e-4 * alpha) * before:
+            if steps == most:
+                break
+            clear_couplings(plan, E, B.W, B.D)
+            spring_blocks(system.forces, plan, B, E, h)
+            link_blocks(system.loops, plan, h, mass, B, E, L)
+            if not solve_bodies(plan, tree, B, E, h):
+                break
+            steps += 1
+            keep_bodies(tree, B)
+            keep_links(system.loops, L)
+            before, size_before, gap_before, alpha = merit, largest, gap, 1.0
+        else:
+            # backtrack, until only rounding can be to blame
+            if steps == 0 or alpha < 1.0e-3:
+                break
+            alpha *= 0.5
+            count[CUTS] += 1
+        move_bodies(tree, B, alpha)
+        move_links(system.loops, plan, B, L, alpha)
+        closed = False
+    count[ITERATIONS] += steps
+    count[MOST] = max(count[MOST], steps)
+    floor = 100.0 * rounding
+    return (largest <= limit and gap <= widest) or (
+        size_before <= floor and largest <= floor and gap <= 100.0 * widest and gap_before <= 100.0 * widest
+    )
+
+
+@either(_solve_smooth)
+def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, touched,
+               T, B, E, f, L, ua, count):  # fmt: skip
+    """B.x1 and B.P1 at the end of the step, from the guess in B.guess; True if the residual is within tolerance.
+
+    numbers: tolerance, barrier, barrier of a warm start. touched (2,): contacts of the last step, and whether there
+    was one.
+    """
+    touched[0] = find(contacts, system.tree, x, h, B, T, touched[0])
+    good = solve_contact(
+        (T, limits, touched[0]), system, plan, t, h, x, pc, control, active, rate_of, mass, numbers[0], numbers[1],
+        numbers[2], touched[1] == 0, most, B, E, f, L, ua, count,
+    )  # fmt: skip
+    touched[1] = 1
+    return good
+
+
+@sweep
+def turned_too_far(tree, B):
+    """Row of a body that turned by 90 degrees or more in the step, or 0."""
+    for i in range(1, tree.rows.shape[0]):
+        if tree.const[i, MASS] > 0.0:
+            R0, R1, trace = ld9(B.P0, i, 0), ld9(B.P1, i, 0), 0.0
+            for e in range(9):
+                trace += R0[e] * R1[e]
+            if not 0.5 * (trace - 1.0) > LEAST_COSINE:
+                return i
+    return 0
+
+
+@sweep
+def finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn):
+    """pn (nu,): momenta along parent axes at the end of the step, without what constraints and contacts do there."""
+    tree = system.tree
+    shift_of(tree, x, B.x1, B.xi)
+    joint_end(system, B, x, control, active, h, f, ua, c1)
+    weights(tree, B.P1, F1)
+    end_forces(system.forces, system, t + h, B, h, f, F1)
+    end_momenta(tree, B, h, F1, c1, ua)
+    to_parent_axes(tree, B.x1, ua, pn)
+
+
+@entry
+def rollout(
+    system, plan, contacts, limits, effort, kept, uniform, clock, k0, steps, x, p, past, lengths, known, every,
+    controls, address, passive, numbers, most, out_q, out_v, out_c, out_n, count,
+):  # fmt: skip
+    """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
+
+    past (nu, 3), lengths (3,), known (4,): displacements, lengths and number of the last three steps; contacts of the
+    last step; whether there was a step; 1 if the first step moves by h times the rates, as Bruedigam et al. start.
+    contacts and limits may be None; kept: their variables of the last step (``make_touch``). effort (nv,): bounds of
+    the control. out_c (rows, contacts, 11), out_n (rows,): what contacts did in the step that ends at a row. Returns
+    (steps done, status, row); after a failure x, p are those of the last good step.
+    """
+    tree, nu = system.tree, p.size
+    f, L = make_work(system, x), make_links(system.loops, system.constraints, tree, 2)
+    B, E, T = make_bodies(tree, x, node_count(plan)), make_blocks(plan), make_touch(contacts, kept)
+    pc, ua, u, c1, pn, control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
+    F1, touched = np.zeros((tree.rows.shape[0], 6)), known[1:3]
+    rate_of, mass, saved = np.zeros(nu, np.int64), 0.0, 0
+    for d in range(nu):
+        rate_of[system.coordinates.v[d]] = d
+    for i in range(tree.rows.shape[0]):
+        mass += tree.const[i, MASS]
+    for k in range(steps):
+        t, h = tick(uniform, clock, k0, k)
+        active = passive
+        # control of this step
+        if address != 0:
+            if not rates_of(system, t, x, p, f, L, u):
+                return k, NO_RATES, 0
+            positions_out(system.coordinates, x, f.q)
+            rates_out(system.coordinates, x, u, f.v)
+            call_control(address, t, f.q, f.v, control)
+            active = True
+        elif controls.shape[0] > 0:
+            copy(controls[k], control)
+            active = True
+        for d in range(nu):
+            control[d] = min(max(control[d], -effort[d]), effort[d])
+        # guess
+        if known[0] == 0 and not rates_of(system, t, x, p, f, L, u):
+            return k, NO_RATES, 0
+        begin(system, t, h, x, p, B, f, L, pc)
+        guess(h, known[0], u, past, lengths, B.guess)
+        # step
+        if known[3] == 1:
+            shifted(tree, x, B.guess, B.x1)
+            evaluate(None, system, t, h, x, pc, control, active, rate_of, True, B, f, L, ua)
+            known[3] = 0
+        elif not solve_step(
+            contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, touched,
+            T, B, E, f, L, ua, count,
+        ):  # fmt: skip
+            return k, NOT_CONVERGED, 0
+        far = turned_too_far(tree, B)
+        if far > 0:
+            return k, TURNED_TOO_FAR, far
+        finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn)
+        if not all_finite(pn):
+            return k, NOT_FINITE, 0
+        copy(B.x1, x)
+        copy(pn, p)
+        for d in range(nu):
+            past[d, 2], past[d, 1], past[d, 0] = past[d, 1], past[d, 0], B.xi[d]
+        lengths[2], lengths[1], lengths[0] = lengths[1], lengths[0], h
+        known[0] = min(known[0] + 1, 3)
+        if (k0 + k + 1) % every == 0:
+            if not rates_of(system, t + h, x, p, f, L, u):
+                return k, NO_RATES, 0
+            positions_out(system.coordinates, x, out_q[saved])
+            rates_out(system.coordinates, x, u, out_v[saved])
+            report_contacts(contacts, T, touched[0], B, out_c, out_n, saved)
+            saved += 1
+    return steps, DONE, 0
+
+
+@entry
+def row_poses(tree, x, P):
+    """Poses (rows, 12) of all rows about the kernels' origin."""
+    kinematics(tree, x, P, np.zeros((tree.rates.shape[0], 6)))

@@ -1,0 +1,187 @@
+"""Which contacts there are at one configuration: a sweep over all pairs of shapes.
+
+The features of a pair (a corner over a face, two edges that cross, a ball over a side) are chosen at the beginning of a
+step and stay frozen in it; ``contact_gap.gap`` follows their gap through the step. A frozen feature is the nearest one
+at its configuration, so that what it misses during the step is of second order in the motion, with two exceptions: a
+sharp corner that comes from beside a sharp edge is seen in the next step, and a cylinder that leaves its flat stand in
+a step stands on four points of its rim until the next.
+
+    contacts   ``contact_layout.Contacts``
+    P          (rows, 12) poses of the rows about the kernels' origin, of ``kernels/tree.py``
+    margin     metres; contacts farther apart are left out
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import math
+
+from leastaction.kernels._jit import entry, sweep
+from leastaction.kernels.contact_boxes import box_box
+from leastaction.kernels.contact_heights import ball_heights, cylinder_heights, plane_under
+from leastaction.kernels.contact_layout import (
+    BOX,
+    CAPSULE,
+    CODE,
+    COUNT,
+    CYLINDER,
+    ELLIPSOID,
+    FEATURE,
+    FIRST,
+    HALF_SPACE,
+    HEIGHTS,
+    MATRIX,
+    PAIR,
+    POINT_SET,
+    REACH,
+    SIZE,
+    SPHERE,
+    TURN,
+)
+from leastaction.kernels.contact_round import (
+    capsule_box,
+    capsule_capsule,
+    capsule_cylinder,
+    cylinder_box,
+    cylinder_cylinder,
+    rims_plane,
+)
+from leastaction.kernels.contact_shapes import ball_solid, column, shape_pose, write
+from leastaction.kernels.forces import row3, row9, world_point
+from leastaction.spatial._source.vector import axpy3, dot3, sub3, tmatvec
+
+
+@sweep
+def ball_any(contacts, out, count, feature, a, x, r, s):
+    """A ball of row a against any shape it can touch."""
+    if contacts.shapes[s, CODE] == HEIGHTS:
+        return ball_heights(contacts, out, count, feature, a, x, r, s)
+    return ball_solid(contacts, out, count, feature, a, x, r, s)
+
+
+@sweep
+def oval_plane(contacts, out, count, sa, sb):
+    """An ellipsoid over a half-space, or over the triangle of a height field under its centre."""
+    a, Ra, ca = shape_pose(contacts, sa, out[2])
+    b, Rb, cb = shape_pose(contacts, sb, out[2])
+    xb, n = cb, column(Rb, 2)
+    if contacts.shapes[sb, CODE] == HEIGHTS:
+        xb, n, _ = plane_under(contacts, sb, Rb, cb, ca)
+    h, y = row3(contacts.frames, sa, SIZE), tmatvec(Ra, n)
+    y = (h[0] * y[0], h[1] * y[1], h[2] * y[2])
+    gap = dot3(n, sub3(ca, xb)) - math.sqrt(dot3(y, y))
+    zero = (0.0, 0.0, 0.0)
+    after = write(out, count, gap, ELLIPSOID, 0, a, ca, 0.0, zero, b, xb, 0.0, n, 1.0)
+    # the half axes, as columns in the frame of row a
+    if after > count:
+        T = row9(contacts.frames, sa, TURN)
+        for c in range(9):
+            out[1][count, MATRIX + c] = T[c] * (h[0] if c % 3 == 0 else (h[1] if c % 3 == 1 else h[2]))
+    return after
+
+
+@sweep
+def solid_plane(contacts, out, count, sa, sb):
+    """A point set, sphere, capsule, cylinder, box or ellipsoid over a half-space or a height field."""
+    code, size = contacts.shapes[sa, CODE], row3(contacts.frames, sa, SIZE)
+    a, R, c = shape_pose(contacts, sa, out[2])
+    if code == CAPSULE:
+        count = ball_any(contacts, out, count, 0, a, axpy3(size[1], column(R, 2), c), size[0], sb)
+        return ball_any(contacts, out, count, 1, a, axpy3(-size[1], column(R, 2), c), size[0], sb)
+    if code == BOX:
+        for k in range(8):
+            x = axpy3(size[0] if k % 2 == 0 else -size[0], column(R, 0), c)
+            x = axpy3(size[1] if k % 4 < 2 else -size[1], column(R, 1), x)
+            x = axpy3(size[2] if k < 4 else -size[2], column(R, 2), x)
+            count = ball_any(contacts, out, count, k, a, x, 0.0, sb)
+        return count
+    if code == CYLINDER:
+        if contacts.shapes[sb, CODE] == HEIGHTS:
+            return cylinder_heights(contacts, out, count, a, R, c, size[0], size[1], sb)
+        b, Rb, cb = shape_pose(contacts, sb, out[2])
+        n = column(Rb, 2)
+        return rims_plane(out, count, 0, a, R, c, size[0], size[1], b, cb, n, False, False, Rb, size)
+    return oval_plane(contacts, out, count, sa, sb)
+
+
+@sweep
+def pair_contacts(contacts, out, count, sa, sb):
+    """Contacts of one pair of shapes, of which sa has the smaller code."""
+    one, two = contacts.shapes[sa, CODE], contacts.shapes[sb, CODE]
+    a, Ra, ca = shape_pose(contacts, sa, out[2])
+    if one == POINT_SET:
+        first = contacts.shapes[sa, FIRST]
+        for k in range(contacts.shapes[sa, COUNT]):
+            x = world_point(out[2], a, row3(contacts.points, first + k, 0))
+            count = ball_any(contacts, out, count, k, a, x, 0.0, sb)
+        return count
+    size = row3(contacts.frames, sa, SIZE)
+    if one == SPHERE:
+        return ball_any(contacts, out, count, 0, a, ca, size[0], sb)
+    if two in (HALF_SPACE, HEIGHTS):
+        return solid_plane(contacts, out, count, sa, sb)
+    b, Rb, cb = shape_pose(contacts, sb, out[2])
+    other = row3(contacts.frames, sb, SIZE)
+    if one == CAPSULE:
+        if two == CAPSULE:
+            return capsule_capsule(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other[0], other[1])
+        if two == CYLINDER:
+            return capsule_cylinder(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other[0], other[1])
+        return capsule_box(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other)
+    if one == CYLINDER:
+        if two == CYLINDER:
+            return cylinder_cylinder(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other[0], other[1])
+        return cylinder_box(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other)
+    return box_box(out, count, a, Ra, ca, size, b, Rb, cb, other)
+
+
+@sweep
+def features(contacts, P, margin, ints, floats):
+    """Fill the tables of contacts (see ``contact_layout``) at the poses P; how many rows were filled."""
+    count = 0
+    for p in range(contacts.pairs.shape[0]):
+        sa, sb = contacts.pairs[p, 0], contacts.pairs[p, 1]
+        # balls around the shapes, or a ball and a plane, that are too far apart
+        _, _, ca = shape_pose(contacts, sa, P)
+        _, Rb, cb = shape_pose(contacts, sb, P)
+        d, code = sub3(ca, cb), contacts.shapes[sb, CODE]
+        if code == HALF_SPACE:
+            far = dot3(column(Rb, 2), d) > contacts.frames[sa, REACH] + margin
+        else:
+            reach = contacts.frames[sa, REACH] + contacts.frames[sb, REACH] + margin
+            far = dot3(d, d) > reach * reach
+        if not far:
+            out = (ints, floats, P, margin, p, count + contacts.pairs[p, 2])
+            count = pair_contacts(contacts, out, count, sa, sb)
+    return count
+
+
+@sweep
+def same_contacts(ints, floats, count, old_ints, old_floats, old_count, match):
+    """For each contact the number of the same feature among older contacts, or -1, so that forces can be kept.
+
+    Both tables are in the order of pairs, as ``features`` writes them.
+    """
+    first = 0
+    for k in range(count):
+        match[k] = -1
+        # the older contacts of this pair
+        while first < old_count and old_ints[first, PAIR] < ints[k, PAIR]:
+            first += 1
+        o = first
+        while o < old_count and old_ints[o, PAIR] == ints[k, PAIR]:
+            if old_floats[o, FEATURE] == floats[k, FEATURE]:
+                match[k] = o
+            o += 1
+
+
+@entry
+def find_contacts(contacts, P, margin, ints, floats):
+    """``features`` as an entry."""
+    return features(contacts, P, margin, ints, floats)
+
+
+@entry
+def match_contacts(ints, floats, count, old_ints, old_floats, old_count, match):
+    """``same_contacts`` as an entry."""
+    same_contacts(ints, floats, count, old_ints, old_floats, old_count, match)

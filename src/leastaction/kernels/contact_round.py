@@ -1,0 +1,344 @@
+"""Contacts of capsules and cylinders with each other and with boxes.
+
+A *segment* is an axis or an edge: middle x, unit direction e, half length h, radius r (0 for an edge of a box). A *rim*
+is the circle of a cylinder's cap, frozen as its tangent at the point that is nearest. A contact between edges is kept
+only where its normal lies between the normals of the two surfaces that meet there, on both sides.
+
+    a, b      rows; n normal from b to a
+    inside    a closest point lies within the feature, so that the feature, not its end, is what touches
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import math
+
+from leastaction.kernels._jit import kernel, sweep
+from leastaction.kernels.contact_gap import unit_or
+from leastaction.kernels.contact_layout import DISC
+from leastaction.kernels.contact_shapes import (
+    PARALLEL,
+    TILT,
+    ball_box,
+    ball_capsule,
+    ball_cylinder,
+    clip,
+    column,
+    write,
+    write_line,
+    write_lines,
+    write_plane,
+    write_points,
+)
+from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, scale3, sub3
+
+CONE = 1e-6
+"""How far a normal may leave the cone of an edge."""
+
+SEARCH = 30
+"""Steps of the search for the nearest points of a rim and a line."""
+
+
+@kernel
+def nearest(xa, ea, ha, xb, eb, hb):
+    """Parameters s, t of the closest points of two segments."""
+    d, w = sub3(xa, xb), dot3(ea, eb)
+    s2 = 1.0 - w * w
+    # of the lines (the middle of a where they are parallel), then clipped one after the other
+    s = clip((w * dot3(eb, d) - dot3(ea, d)) / s2, ha) if s2 > 1e-12 else 0.0
+    t = clip(dot3(eb, d) + w * s, hb)
+    s = clip(w * t - dot3(ea, d), ha)
+    t = clip(dot3(eb, d) + w * s, hb)
+    return s, t
+
+
+@sweep
+def segments(out, count, feature, a, xa, ea, ha, ra, b, xb, eb, hb, rb):
+    """Two segments with radii, where the closest points lie inside both."""
+    s, t = nearest(xa, ea, ha, xb, eb, hb)
+    if abs(s) >= ha or abs(t) >= hb:
+        return count
+    pa, pb, c = axpy3(s, ea, xa), axpy3(t, eb, xb), cross(ea, eb)
+    if dot3(c, c) >= PARALLEL * PARALLEL:
+        return write_lines(out, count, feature, a, pa, ra, ea, b, pb, rb, eb, sub3(pa, pb))
+    return write_points(out, count, feature, a, pa, ra, b, pb, rb)
+
+
+@sweep
+def capsule_capsule(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
+    """Up to three contacts: the closest points, and the ends where the capsules are nearly parallel."""
+    ea, eb = column(Ra, 2), column(Rb, 2)
+    s, t = nearest(ca, ea, ha, cb, eb, hb)
+    c = cross(ea, eb)
+    parallel = dot3(c, c) < PARALLEL * PARALLEL
+    # the nearest of all
+    if abs(s) < ha and abs(t) < hb:
+        if not parallel:
+            return segments(out, count, 0, a, ca, ea, ha, ra, b, cb, eb, hb, rb)
+        count = segments(out, count, 0, a, ca, ea, ha, ra, b, cb, eb, hb, rb)
+    elif abs(s) >= ha:
+        count = ball_capsule(out, count, 1 if s > 0.0 else 2, a, axpy3(s, ea, ca), ra, b, Rb, cb, rb, hb)
+    else:
+        count = ball_capsule(out, count, 3 if t > 0.0 else 4, b, axpy3(t, eb, cb), rb, a, Ra, ca, ra, ha)
+    if not parallel:
+        return count
+    # the other ends that lie beside the other capsule
+    for k in range(2):
+        side = 1.0 if k == 0 else -1.0
+        end = axpy3(side * ha, ea, ca)
+        z = dot3(eb, sub3(end, cb))
+        if abs(z) < hb and s != side * ha:
+            count = write_line(out, count, 1 + k, a, end, ra, b, axpy3(z, eb, cb), rb, eb)
+        end = axpy3(side * hb, eb, cb)
+        z = dot3(ea, sub3(end, ca))
+        if abs(z) < ha and not (abs(s) < ha and t == side * hb):
+            count = write_line(out, count, 3 + k, b, end, rb, a, axpy3(z, ea, ca), ra, ea)
+    return count
+
+
+@kernel
+def box_edge(R, c, h, k):
+    """Edge k (0 to 11) of a box: middle, direction, half length, and the normals of the two faces that meet in it."""
+    j, s, t = k // 4, (1.0 if k % 4 < 2 else -1.0), (1.0 if k % 2 == 0 else -1.0)
+    e, f, g = column(R, j), column(R, (j + 1) % 3), column(R, (j + 2) % 3)
+    hj = h[0] if j == 0 else (h[1] if j == 1 else h[2])
+    hf = h[1] if j == 0 else (h[2] if j == 1 else h[0])
+    hg = h[2] if j == 0 else (h[0] if j == 1 else h[1])
+    f, g = scale3(s, f), scale3(t, g)
+    return axpy3(hf, f, axpy3(hg, g, c)), e, hj, f, g
+
+
+@sweep
+def segment_box(out, count, feature, a, xa, ea, ha, ra, b, Rb, cb, hb):
+    """A segment with a radius against the edges of a box that it passes."""
+    for k in range(12):
+        xb, eb, half, f, g = box_edge(Rb, cb, hb, k)
+        c = cross(ea, eb)
+        if dot3(c, c) < PARALLEL * PARALLEL:
+            continue
+        s, t = nearest(xa, ea, ha, xb, eb, half)
+        if abs(s) >= ha or abs(t) >= half:
+            continue
+        # the normal out of the edge, whichever way round the segment passes
+        n = scale3(1.0 / math.sqrt(dot3(c, c)), c)
+        n = scale3(1.0 if dot3(n, add3(f, g)) >= 0.0 else -1.0, n)
+        if dot3(n, f) < -CONE or dot3(n, g) < -CONE:
+            continue
+        pa, pb = axpy3(s, ea, xa), axpy3(t, eb, xb)
+        # a segment that passes behind the edge goes through the box
+        if dot3(n, sub3(pa, pb)) > -ra:
+            count = write_lines(out, count, feature + k, a, pa, ra, ea, b, pb, 0.0, eb, n)
+    return count
+
+
+@sweep
+def capsule_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
+    """Both ends of a capsule, and its side against the edges of the box."""
+    e = column(Ra, 2)
+    count = ball_box(out, count, 0, a, axpy3(ha, e, ca), ra, b, Rb, cb, hb)
+    count = ball_box(out, count, 1, a, axpy3(-ha, e, ca), ra, b, Rb, cb, hb)
+    return segment_box(out, count, 2, a, ca, e, ha, ra, b, Rb, cb, hb)
+
+
+@kernel
+def rim_point(m, e, R, radius, x):
+    """The point of a rim (middle m, axis e) that is nearest to x, and the direction out to it."""
+    d = sub3(x, m)
+    u, _ = unit_or(axpy3(-dot3(e, d), e, d), column(R, 0))
+    return axpy3(radius, u, m), u
+
+
+@sweep
+def segment_rim(out, count, feature, a, xa, ea, ha, ra, f, g, b, Rb, cb, rb, hb):
+    """A segment with a radius against the rims of a cylinder, from where it crosses them.
+
+    f and g are the normals of the faces that meet in the segment; both zero for the axis of a capsule.
+    """
+    eb = column(Rb, 2)
+    d = sub3(xa, cb)
+    # places s where the segment is as far from the axis as the rim, or nearest to it
+    p, q = axpy3(-dot3(eb, ea), eb, ea), axpy3(-dot3(eb, d), eb, d)
+    A, B, C = dot3(p, p), dot3(p, q), dot3(q, q) - rb * rb
+    disc = B * B - A * C
+    if A < 1e-12:
+        return count
+    root = math.sqrt(max(disc, 0.0))
+    for k in range(4 if disc > 0.0 else 2):
+        s = (-B + (root if k < 2 else -root)) / A
+        side = 1.0 if k % 2 == 0 else -1.0
+        m, cap = axpy3(side * hb, eb, cb), scale3(side, eb)
+        # nearest points, from there
+        x, u = rim_point(m, eb, Rb, rb, axpy3(s, ea, xa))
+        for _ in range(SEARCH):
+            s = dot3(ea, sub3(x, xa))
+            x, u = rim_point(m, eb, Rb, rb, axpy3(s, ea, xa))
+        if abs(s) >= ha:
+            continue
+        tangent = cross(eb, u)
+        n, sine = unit_or(cross(ea, tangent), eb)
+        n = scale3(1.0 if dot3(n, add3(u, cap)) >= 0.0 else -1.0, n)
+        # between cap and side of the cylinder, between the faces of the edge
+        if sine < PARALLEL or dot3(n, u) < -CONE or dot3(n, cap) < -CONE or dot3(n, f) > CONE or dot3(n, g) > CONE:
+            continue
+        pa = axpy3(s, ea, xa)
+        if dot3(n, sub3(pa, x)) > -max(ra, 0.5 * rb):
+            count = write_lines(out, count, feature + k, a, pa, ra, ea, b, x, 0.0, tangent, n)
+    return count
+
+
+@sweep
+def capsule_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
+    """Both ends of a capsule, its side against the cylinder's, and against the rims."""
+    e, zero = column(Ra, 2), (0.0, 0.0, 0.0)
+    count = ball_cylinder(out, count, 0, a, axpy3(ha, e, ca), ra, b, Rb, cb, rb, hb)
+    count = ball_cylinder(out, count, 1, a, axpy3(-ha, e, ca), ra, b, Rb, cb, rb, hb)
+    count = segments(out, count, 2, a, ca, e, ha, ra, b, cb, column(Rb, 2), hb, rb)
+    return segment_rim(out, count, 3, a, ca, e, ha, ra, zero, zero, b, Rb, cb, rb, hb)
+
+
+@kernel
+def over(x, b_box, R, c, h):
+    """Whether a point, moved along the axis z of a face's frame R, c, meets it: a rectangle or a disc of size h."""
+    d = sub3(x, c)
+    y0, y1 = dot3(column(R, 0), d), dot3(column(R, 1), d)
+    if b_box:
+        return abs(y0) <= h[0] and abs(y1) <= h[1]
+    return y0 * y0 + y1 * y1 <= h[0] * h[0]
+
+
+@sweep
+def rims_plane(out, count, feature, a, Ra, ca, ra, ha, b, xb, n, limited, b_box, R, h):
+    """Both rims of a cylinder over a plane of b: a disc where it is tilted, else four points of the rim.
+
+    Where ``limited``, only what lies over the face of frame R, middle xb and size h counts.
+    """
+    e = column(Ra, 2)
+    c = dot3(n, e)
+    low, s = unit_or(axpy3(-c, e, n), column(Ra, 0))
+    turn = cross(e, low)
+    for k in range(2):
+        m = axpy3(ha if k == 0 else -ha, e, ca)
+        if s > TILT:
+            x = axpy3(-ra, low, m)
+            if not limited or over(x, b_box, R, xb, h):
+                gap = dot3(n, sub3(x, xb))
+                count = write(out, count, gap, DISC, feature + 5 * k, a, m, ra, e, b, xb, 0.0, n, 1.0)
+        else:
+            for j in range(4):
+                u = low if j % 2 == 0 else turn
+                x = axpy3(-ra if j < 2 else ra, u, m)
+                if not limited or over(x, b_box, R, xb, h):
+                    count = write_plane(out, count, feature + 5 * k + 1 + j, a, x, 0.0, b, xb, n)
+    return count
+
+
+@sweep
+def cylinder_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
+    """Rims over the best face of the box, its corners at the cylinder, its edges at side and rims."""
+    e, d = column(Ra, 2), sub3(ca, cb)
+    # the face of the box that separates most
+    best, face = -math.inf, 0
+    for j in range(3):
+        n = column(Rb, j)
+        c = dot3(n, e)
+        hj = hb[0] if j == 0 else (hb[1] if j == 1 else hb[2])
+        gap = abs(dot3(n, d)) - hj - ha * abs(c) - ra * math.sqrt(max(0.0, 1.0 - c * c))
+        if gap > best:
+            best, face = gap, j
+    n = column(Rb, face)
+    n = scale3(1.0 if dot3(n, d) >= 0.0 else -1.0, n)
+    u, v = column(Rb, (face + 1) % 3), column(Rb, (face + 2) % 3)
+    frame = (u[0], v[0], n[0], u[1], v[1], n[1], u[2], v[2], n[2])
+    depth = hb[0] if face == 0 else (hb[1] if face == 1 else hb[2])
+    hu = hb[1] if face == 0 else (hb[2] if face == 1 else hb[0])
+    hv = hb[2] if face == 0 else (hb[0] if face == 1 else hb[1])
+    xb = axpy3(depth, n, cb)
+    count = rims_plane(out, count, 0, a, Ra, ca, ra, ha, b, xb, n, True, True, frame, (hu, hv, 0.0))
+    # corners
+    for k in range(8):
+        x = axpy3(hb[0] if k % 2 == 0 else -hb[0], column(Rb, 0), cb)
+        x = axpy3(hb[1] if k % 4 < 2 else -hb[1], column(Rb, 1), x)
+        x = axpy3(hb[2] if k < 4 else -hb[2], column(Rb, 2), x)
+        # only those that look at the cylinder
+        if dot3(sub3(x, cb), d) > 0.0:
+            count = ball_cylinder(out, count, 20 + k, b, x, 0.0, a, Ra, ca, ra, ha)
+    # edges
+    for k in range(12):
+        x, eb, half, f, g = box_edge(Rb, cb, hb, k)
+        c = cross(e, eb)
+        s, t = nearest(ca, e, ha, x, eb, half)
+        if dot3(c, c) >= PARALLEL * PARALLEL and abs(s) < ha and abs(t) < half:
+            w, _ = unit_or(sub3(axpy3(s, e, ca), axpy3(t, eb, x)), n)
+            if dot3(w, f) >= -CONE and dot3(w, g) >= -CONE:
+                count = segments(out, count, 30 + k, a, ca, e, ha, ra, b, x, eb, half, 0.0)
+        count = segment_rim(out, count, 50 + 4 * k, b, x, eb, half, 0.0, f, g, a, Ra, ca, ra, ha)
+    return count
+
+
+@sweep
+def rim_side(out, count, feature, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
+    """The rims of a cylinder against the side of another: the point of the rim that is nearest to its axis."""
+    ea, eb = column(Ra, 2), column(Rb, 2)
+    for k in range(2):
+        side = 1.0 if k == 0 else -1.0
+        m, cap = axpy3(side * ha, ea, ca), scale3(side, ea)
+        z = dot3(eb, sub3(m, cb))
+        x, u = rim_point(m, ea, Ra, ra, axpy3(z, eb, cb))
+        for _ in range(SEARCH):
+            z = dot3(eb, sub3(x, cb))
+            x, u = rim_point(m, ea, Ra, ra, axpy3(z, eb, cb))
+        n, _ = unit_or(sub3(x, axpy3(z, eb, cb)), scale3(-1.0, u))
+        if abs(z) < hb and dot3(n, cap) < CONE and dot3(n, u) < CONE:
+            count = write_line(out, count, feature + k, a, x, 0.0, b, axpy3(z, eb, cb), rb, eb)
+    return count
+
+
+@sweep
+def rim_rim(out, count, feature, a, ma, ea, ra, b, mb, eb, rb, n):
+    """Two rims that lie on each other: the two places where they cross, seen along n, as tangents."""
+    d = sub3(ma, mb)
+    d = axpy3(-dot3(n, d), n, d)
+    v, apart = unit_or(d, (0.0, 0.0, 0.0))
+    if apart >= ra + rb or apart <= abs(ra - rb) or apart < 1e-12:
+        return count
+    x = (apart * apart + rb * rb - ra * ra) / (2.0 * apart)
+    y = math.sqrt(max(0.0, rb * rb - x * x))
+    w = cross(n, v)
+    for k in range(2):
+        p = axpy3(x, v, axpy3(y if k == 0 else -y, w, mb))
+        ub, ua = sub3(p, mb), sub3(p, ma)
+        ub, _ = unit_or(axpy3(-dot3(eb, ub), eb, ub), v)
+        ua, _ = unit_or(axpy3(-dot3(ea, ua), ea, ua), v)
+        xa, xb = axpy3(ra, ua, ma), axpy3(rb, ub, mb)
+        count = write_lines(out, count, feature + k, a, xa, 0.0, cross(ea, ua), b, xb, 0.0, cross(eb, ub), n)
+    return count
+
+
+@sweep
+def cylinder_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
+    """Side against side, rims over caps, rims against sides, rims that cross."""
+    ea, eb, d = column(Ra, 2), column(Rb, 2), sub3(ca, cb)
+    count = segments(out, count, 0, a, ca, ea, ha, ra, b, cb, eb, hb, rb)
+    c = cross(ea, eb)
+    # ends side by side, where nearly parallel
+    if dot3(c, c) < PARALLEL * PARALLEL:
+        for k in range(2):
+            side = 1.0 if k == 0 else -1.0
+            end = axpy3(side * ha, ea, ca)
+            z = dot3(eb, sub3(end, cb))
+            if abs(z) < hb and dot3(sub3(end, cb), sub3(end, cb)) - z * z > 0.25 * rb * rb:
+                count = write_line(out, count, 1 + k, a, end, ra, b, axpy3(z, eb, cb), rb, eb)
+            end = axpy3(side * hb, eb, cb)
+            z = dot3(ea, sub3(end, ca))
+            if abs(z) < ha and dot3(sub3(end, ca), sub3(end, ca)) - z * z > 0.25 * ra * ra:
+                count = write_line(out, count, 3 + k, b, end, rb, a, axpy3(z, ea, ca), ra, ea)
+    # the caps that look at each other
+    na = scale3(-1.0 if dot3(ea, d) >= 0.0 else 1.0, ea)
+    nb = scale3(1.0 if dot3(eb, d) >= 0.0 else -1.0, eb)
+    ma, mb = axpy3(ha, na, ca), axpy3(hb, nb, cb)
+    count = rims_plane(out, count, 10, a, Ra, ca, ra, ha, b, mb, nb, True, False, Rb, (rb, 0.0, 0.0))
+    count = rims_plane(out, count, 20, b, Rb, cb, rb, hb, a, ma, na, True, False, Ra, (ra, 0.0, 0.0))
+    if dot3(na, nb) < -1.0 + 0.5 * TILT:
+        count = rim_rim(out, count, 30, a, ma, ea, ra, b, mb, eb, rb, nb)
+    count = rim_side(out, count, 40, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb)
+    return rim_side(out, count, 50, b, Rb, cb, rb, hb, a, Ra, ca, ra, ha)

@@ -1,0 +1,198 @@
+"""Contacts of one ball (a point with a radius) with every kind of shape, and the writing of contacts.
+
+Contacts are found in world axes about the kernels' origin and stored in row frames. ``out`` is the state of the search:
+
+    out = (ints, floats, P, margin, pair, limit)     tables to fill, poses of the rows, largest gap that is kept,
+                                                     the pair, first row of the tables that it must leave free
+    count                                            rows filled so far, passed in and returned
+
+Only features with a smooth gap are used. A sharp corner (radius zero) touches faces and round sides, not edges and
+corners: their frozen tangent planes would stop what falls past.
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import math
+
+from leastaction.kernels._jit import kernel, sweep
+from leastaction.kernels._lanes import st3
+from leastaction.kernels.contact_gap import unit_or
+from leastaction.kernels.contact_layout import (
+    BOX,
+    CAPSULE,
+    CODE,
+    CYLINDER,
+    DA,
+    DB,
+    FEATURE,
+    HALF_SPACE,
+    LINE,
+    LINES,
+    PLACE,
+    PLANE,
+    POINTS,
+    RA,
+    RB,
+    ROW,
+    SIGN,
+    SIZE,
+    SPHERE,
+    TURN,
+    XA,
+    XB,
+)
+from leastaction.kernels.forces import row3, row9, world_point
+from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, matmul, matvec, scale3, sub3, tmatvec
+
+PARALLEL = 0.1
+"""Sine of the angle below which two lines are taken as parallel: their common normal would turn too fast."""
+
+TILT = 0.1
+"""Sine of the tilt above which a rim over a plane is a disc; below it stands on four of its points."""
+
+
+@sweep
+def write(out, count, gap, kind, feature, a, xa, ra, da, b, xb, rb, db, sign):
+    """Store one contact given in world axes, unless its gap exceeds the margin or the pair is full; the new count."""
+    ints, floats, P, margin, pair, limit = out
+    if not gap <= margin or count >= limit:
+        return count
+    Ra, Rb = row9(P, a, 0), row9(P, b, 0)
+    ints[count, 0], ints[count, 1], ints[count, 2], ints[count, 3] = kind, a, b, pair
+    st3(floats, count, XA, tmatvec(Ra, sub3(xa, row3(P, a, 9))))
+    st3(floats, count, XB, tmatvec(Rb, sub3(xb, row3(P, b, 9))))
+    st3(floats, count, DA, tmatvec(Ra, da))
+    st3(floats, count, DB, tmatvec(Rb, db))
+    floats[count, RA], floats[count, RB] = ra, rb
+    for c in range(SIGN, FEATURE):
+        floats[count, c] = 0.0
+    floats[count, SIGN] = sign
+    floats[count, FEATURE] = feature
+    return count + 1
+
+
+@sweep
+def write_plane(out, count, feature, a, xa, ra, b, xb, n):
+    """A ball of a, or one of its corners, against a plane of b."""
+    return write(out, count, dot3(n, sub3(xa, xb)) - ra, PLANE, feature, a, xa, ra, (0.0, 0.0, 0.0), b, xb, 0.0, n, 1.0)
+
+
+@sweep
+def write_points(out, count, feature, a, xa, ra, b, xb, rb):
+    """Two balls; corners without any radius are left out."""
+    if not ra + rb > 0.0:
+        return count
+    n, length = unit_or(sub3(xa, xb), (0.0, 0.0, 1.0))
+    return write(out, count, length - ra - rb, POINTS, feature, a, xa, ra, n, b, xb, rb, (0.0, 0.0, 0.0), 1.0)
+
+
+@sweep
+def write_line(out, count, feature, a, xa, ra, b, xb, rb, eb):
+    """A ball of a against a line of b; a corner against a sharp edge is left out."""
+    if not ra + rb > 0.0:
+        return count
+    d = sub3(xa, xb)
+    n, length = unit_or(axpy3(-dot3(eb, d), eb, d), (0.0, 0.0, 1.0))
+    return write(out, count, length - ra - rb, LINE, feature, a, xa, ra, n, b, xb, rb, eb, 1.0)
+
+
+@sweep
+def write_lines(out, count, feature, a, xa, ra, ea, b, xb, rb, eb, toward):
+    """Two lines that are not parallel; ``toward`` points from b to a as far as is known."""
+    c = cross(ea, eb)
+    s = math.sqrt(dot3(c, c))
+    if s < PARALLEL:
+        return count
+    sign = 1.0 if dot3(c, toward) >= 0.0 else -1.0
+    gap = sign * dot3(c, sub3(xa, xb)) / s - ra - rb
+    return write(out, count, gap, LINES, feature, a, xa, ra, ea, b, xb, rb, eb, sign)
+
+
+@kernel
+def shape_pose(contacts, s, P):
+    """Row, rotation and position of shape s about the origin."""
+    i = contacts.shapes[s, ROW]
+    return i, matmul(row9(P, i, 0), row9(contacts.frames, s, TURN)), world_point(P, i, row3(contacts.frames, s, PLACE))
+
+
+@kernel
+def column(R, j):
+    """Column j of a rotation: the axis j of its frame."""
+    if j == 0:
+        return (R[0], R[3], R[6])
+    if j == 1:
+        return (R[1], R[4], R[7])
+    return (R[2], R[5], R[8])
+
+
+@kernel
+def clip(x, h):
+    """``x`` held between -h and h."""
+    return min(max(x, -h), h)
+
+
+@sweep
+def ball_box(out, count, feature, a, x, r, b, R, c, h):
+    """A ball against a box with half sides h: its nearest face, edge or corner."""
+    y = tmatvec(R, sub3(x, c))
+    # the side of the box that y lies on, and how far it is beyond each face
+    side = (1.0 if y[0] >= 0.0 else -1.0, 1.0 if y[1] >= 0.0 else -1.0, 1.0 if y[2] >= 0.0 else -1.0)
+    over = (abs(y[0]) - h[0], abs(y[1]) - h[1], abs(y[2]) - h[2])
+    beyond = (1 if over[0] > 0.0 else 0) + (1 if over[1] > 0.0 else 0) + (1 if over[2] > 0.0 else 0)
+    if beyond <= 1:
+        # over a face, or inside: the face that is nearest
+        j = 0 if over[0] >= over[1] and over[0] >= over[2] else (1 if over[1] >= over[2] else 2)
+        n = scale3(side[0] if j == 0 else (side[1] if j == 1 else side[2]), column(R, j))
+        depth = h[0] if j == 0 else (h[1] if j == 1 else h[2])
+        return write_plane(out, count, feature, a, x, r, b, axpy3(depth, n, c), n)
+    corner = (side[0] * h[0], side[1] * h[1], side[2] * h[2])
+    if beyond == 2:
+        j = 0 if over[0] <= 0.0 else (1 if over[1] <= 0.0 else 2)
+        return write_line(out, count, feature, a, x, r, b, add3(c, matvec(R, corner)), 0.0, column(R, j))
+    return write_points(out, count, feature, a, x, r, b, add3(c, matvec(R, corner)), 0.0)
+
+
+@sweep
+def ball_capsule(out, count, feature, a, x, r, b, R, c, radius, half):
+    """A ball against a capsule: its side or one of its ends."""
+    e = column(R, 2)
+    z = dot3(e, sub3(x, c))
+    if abs(z) <= half:
+        return write_line(out, count, feature, a, x, r, b, axpy3(z, e, c), radius, e)
+    return write_points(out, count, feature, a, x, r, b, axpy3(clip(z, half), e, c), radius)
+
+
+@sweep
+def ball_cylinder(out, count, feature, a, x, r, b, R, c, radius, half):
+    """A ball against a cylinder: side, cap, or rim (as its tangent)."""
+    e, d = column(R, 2), sub3(x, c)
+    z = dot3(e, d)
+    u, rho = unit_or(axpy3(-z, e, d), column(R, 0))
+    beside, above = rho - radius, abs(z) - half
+    if beside > 0.0 and above > 0.0:
+        rim = axpy3(radius, u, axpy3(clip(z, half), e, c))
+        return write_line(out, count, feature, a, x, r, b, rim, 0.0, cross(e, u))
+    if beside >= above:
+        return write_line(out, count, feature, a, x, r, b, axpy3(clip(z, half), e, c), radius, e)
+    n = scale3(1.0 if z >= 0.0 else -1.0, e)
+    return write_plane(out, count, feature, a, x, r, b, axpy3(half, n, c), n)
+
+
+@sweep
+def ball_solid(contacts, out, count, feature, a, x, r, s):
+    """A ball of row a against shape s, which is a sphere, capsule, cylinder, box or half-space."""
+    code = contacts.shapes[s, CODE]
+    b, R, c = shape_pose(contacts, s, out[2])
+    size = row3(contacts.frames, s, SIZE)
+    if code == HALF_SPACE:
+        return write_plane(out, count, feature, a, x, r, b, c, column(R, 2))
+    if code == SPHERE:
+        return write_points(out, count, feature, a, x, r, b, c, size[0])
+    if code == CAPSULE:
+        return ball_capsule(out, count, feature, a, x, r, b, R, c, size[0], size[1])
+    if code == CYLINDER:
+        return ball_cylinder(out, count, feature, a, x, r, b, R, c, size[0], size[1])
+    if code == BOX:
+        return ball_box(out, count, feature, a, x, r, b, R, c, size)
+    return count

@@ -1,0 +1,51 @@
+"""Loops and constraints of a first state: how many rows they have, and whether they hold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leastaction.errors import ModelError
+from leastaction.model.checks import FloatArray
+from leastaction.model.model import Model
+
+# A state whose loops are open by more than this, in metres or radians (per second), is not a start.
+_OPEN = 1e-6
+
+
+def link_rows(model: Model) -> int:
+    """Number of rows of loops and constraints."""
+    table = model.system.constraints
+    return model.constraint_size + (0 if table is None else int(table.kind[:, 4].sum()))
+
+
+def check_closed(model: Model, t: float, x: FloatArray, u: FloatArray) -> None:
+    """Raise ModelError, naming the joint or constraint, if loops or constraints do not hold at a first state."""
+    from leastaction.kernels import legendre
+
+    m = link_rows(model)
+    if m == 0:
+        return
+    gap, rate = np.zeros(m), np.zeros(m)
+    legendre.gaps(model.system, t, x, u, gap, rate)
+    model.raise_pending()
+    for what, found in (("open by", gap), ("opening at", rate)):
+        worst = int(np.abs(found).argmax())
+        if not abs(found[worst]) <= _OPEN:
+            raise ModelError(
+                f"'{model.name}': {_link_name(model, worst)} is {what} {abs(found[worst]):.3g} at the first state; "
+                "leastaction.project(model, state) gives the nearest state that closes it."
+            )
+
+
+def _link_name(model: Model, row: int) -> str:
+    """Words for the loop joint or constraint that a row belongs to."""
+    for name, rows in model.loop_rows.items():
+        if rows.start <= row < rows.stop:
+            return f"loop joint '{name}'"
+    row -= model.constraint_size
+    for constraint in model.mechanism.constraints:
+        if constraint.kind != "inequality":
+            if row < constraint.size:
+                return constraint.label
+            row -= constraint.size
+    return "a constraint"

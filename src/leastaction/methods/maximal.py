@@ -1,0 +1,262 @@
+"""Variational integrator in maximal coordinates (Bruedigam et al. 2020, 2023), solved at the price of minimal ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
+from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.closing import check_closed
+from leastaction.model.checks import FloatArray
+from leastaction.model.contacts import ContactTable, contact_table
+from leastaction.model.couplings import elimination
+from leastaction.model.forces import PointSpring
+from leastaction.model.joints import layout
+from leastaction.model.model import Model, State
+from leastaction.solve.solvers import InteriorPoint, Newton, solver_from
+
+_FAILURES = {
+    1: "the root finder did not converge ({iterations} iterations allowed); take a smaller dt",
+    2: "the state is no longer finite; take a smaller dt, or check forces and control",
+    3: "the constraints leave no velocity; they contradict each other here",
+    4: "body '{body}' turns by 90 degrees or more in one step, where the discrete momentum has its maximum; "
+    "take a smaller dt",
+}
+
+# Bodies of a first state that interpenetrate by more than this, in metres, are refused.
+_DEEP = 1e-9
+
+
+@final
+class Maximal(Method):
+    """Variational integrator of order 2 on the poses of the bodies: symplectic, symmetric, and it keeps momenta.
+
+    Args:
+        order: 2.
+        solver: ``Newton()`` for smooth motion and ``InteriorPoint()`` for contacts and enforced limits; each takes the
+            tolerance and iterations of one that is given.
+        start: "legendre" (order 2), or "seed": the first step moves by dt times the rates, order 1, as the papers do.
+    """
+
+    name: ClassVar[str] = "maximal"
+    symplectic: ClassVar[bool] = True
+    symmetric: ClassVar[bool] = True
+    conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum", "constraints"})
+    supports: ClassVar[frozenset[str]] = frozenset(
+        {"loops", "equality constraints", "velocity constraints", "contact", "enforced limits"}
+    )
+
+    def __init__(self, order: int = 2, *, solver: Any = None, start: str = "legendre") -> None:
+        if order != 2:
+            raise ModelError(f"Maximal: order must be 2, got {order!r}.")
+        if start not in ("legendre", "seed"):
+            raise ModelError(f'Maximal: start must be "legendre" or "seed", got {start!r}.')
+        self.first_step = start
+        self.solver = solver_from(solver, (Newton, InteriorPoint), "Maximal")
+
+    @property
+    def order(self) -> int:
+        """2, or 1 with the start of the papers."""
+        return 2 if self.first_step == "legendre" else 1
+
+    def options(self) -> dict[str, Any]:
+        """All arguments."""
+        return {"order": 2, "solver": self.solver.options(), "start": self.first_step}
+
+    def start(self, model: Model, state: State) -> Memory:
+        """Coordinates and momenta of the tree's rows (discrete Legendre transform), and no past."""
+        from leastaction.kernels import legendre
+
+        x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
+        legendre.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
+        check_closed(model, state.t, x, u)
+        known: Any = np.zeros(4, dtype=np.int64)
+        known[3] = self.first_step == "seed"
+        memory: Memory = {"x": x, "p": p, "past": np.zeros((model.nv, 3)), "lengths": np.ones(3), "known": known}
+        touching = touch_of(model)
+        if touching is not None:
+            check_apart(model, touching, x)
+            n = touching.table.capacity
+            memory |= {
+                "contacts": np.zeros((n, 4), dtype=np.int64), "features": np.zeros((n, 24)),
+                "contact_forces": np.zeros((n, 5)), "limit_forces": np.zeros((len(touching.limits.where), 2)),
+            }  # fmt: skip
+        return memory
+
+    def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
+        """The user's q, and v = M^-1 p."""
+        from leastaction.kernels import legendre
+
+        q, v = np.zeros(model.nq), np.zeros(model.nv)
+        if not legendre.leave(model.system, 0.0, memory["x"], memory["p"], q, v):
+            raise ConvergenceError(f"{self.label}: {_FAILURES[3]}")
+        return q, v
+
+    def rollout(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
+    ) -> Chunk:
+        """All steps in one compiled call."""
+        return self._roll(model, memory, clock, k, steps, every, control, False)[0]
+
+    def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
+        """Contacts of the step that begins at a state, (contacts, 11): see ``kernels.bodywise_contact``."""
+        tau = np.zeros((0, model.nv)) if control is None else model.check_v(control, "control")[None]
+        memory = self.start(model, state)
+        chunk, found = self._roll(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau), True)
+        model.raise_pending()
+        if chunk.failure:
+            raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
+        return found
+
+    def contact_pairs(self, model: Model) -> tuple[tuple[str, str], ...]:
+        """Names of the two bodies of every pair that may touch; the ground is "world"."""
+        touching = touch_of(model)
+        return () if touching is None else touching.table.names
+
+    def _roll(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control, seen: bool
+    ) -> tuple[Chunk, FloatArray]:
+        """The steps, and the contacts of the last one if they are to be ``seen``."""
+        from leastaction.kernels import bodywise_step
+
+        rows = saved_rows(k, steps, every)
+        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), np.zeros(4, dtype=np.int64)
+        address = control.callback.address if control.callback else 0
+        passive, touching, solver = model.system.passive, touch_of(model), self.solver
+        active = bool(len(passive.screw) or len(passive.ball) or len(passive.free))
+        kept, found = None, np.zeros((int(seen), touching.table.capacity if touching else 0, 11))
+        numbers = (solver.tolerance, 0.0, 0.0)
+        if touching is not None:
+            if not isinstance(solver, InteriorPoint):
+                solver = InteriorPoint(max(solver.tolerance, InteriorPoint.tolerance))
+            kept = tuple(memory[name] for name in ("contacts", "features", "contact_forces", "limit_forces"))
+            weight = model.total_mass * (float(np.linalg.norm(model.system.tree.gravity)) or 10.0)
+            numbers = (solver.tolerance, solver.barrier * weight, solver.warm * weight)
+        counts = np.zeros(int(seen), dtype=np.int64)
+        done, status, row = bodywise_step.rollout(
+            model.system, couplings(model), touching.table.contacts if touching else None,
+            touching.limits if touching else None, efforts(model), kept, clock.uniform, clock.table(k, steps), k, steps,
+            memory["x"], memory["p"], memory["past"], memory["lengths"], memory["known"], every,
+            control.array[k : k + steps], address, active, numbers, solver.iterations, q, v, found, counts, count,
+        )  # fmt: skip
+        rows = saved_rows(k, done, every)
+        names = ("iterations", "evaluations", "backtracks") if touching is None else ("iterations", "", "restarts")
+        counters = {name: int(number) for name, number in zip(names, count, strict=False) if name}
+        failure = None
+        if status:
+            failure = _FAILURES[status].format(iterations=solver.iterations, body=body_of_row(model, row))
+        chunk = Chunk(done, failure, q[:rows], v[:rows], counters)
+        return chunk, found[0, : counts[0]] if seen else np.zeros((0, 11))
+
+
+@dataclass(frozen=True, eq=False)
+class Touching:
+    """What may touch in a model, and the limits that are enforced, as kernels read them."""
+
+    table: ContactTable
+    limits: Any
+
+
+@lru_cache(maxsize=64)
+def touch_of(model: Model) -> Touching | None:
+    """Contacts and enforced limits of a model, or None where there is neither."""
+    from leastaction.kernels.bodywise_contact import Limits
+
+    if not model.features & {"contact", "enforced limits"}:
+        return None
+    where: list[tuple[int, int]] = []
+    bounds: list[tuple[float, float]] = []
+    c = model.system.coordinates
+    coordinate_of, rate_of = np.argsort(c.q), np.argsort(c.v)
+    for view in model.joints.values() if model.mechanism.limits_enforced else ():
+        for piece in layout(view.joint):
+            for sign, bound in zip((1.0, -1.0), view.joint.limits[piece.limit].ravel(), strict=True):
+                if np.isfinite(bound) and piece.factor == "ball":
+                    raise UnsupportedError(
+                        f"joint '{view.name}': the limit of a ball's angle is not enforced by maximal; "
+                        "mechanism.enforce_limits(False) makes the limits data again."
+                    )
+                if np.isfinite(bound):
+                    place = int(rate_of[view.v.start + piece.v.start]), int(coordinate_of[view.q.start + piece.q.start])
+                    where.append(place)
+                    bounds.append((sign, float(bound)))
+    limits = Limits(np.array(where, dtype=np.int64).reshape(-1, 2), np.array(bounds, dtype=float).reshape(-1, 2))
+    return Touching(contact_table(model.mechanism, model.places), limits)
+
+
+def check_apart(model: Model, touching: Touching, x: FloatArray) -> None:
+    """Raise ModelError, naming the bodies, if a first state interpenetrates or lies beyond an enforced limit."""
+    from leastaction.kernels import bodywise_step, contact_features, contact_gap
+
+    table, limits = touching.table, touching.limits
+    for (rate, k), (sign, bound) in zip(limits.where.tolist(), limits.bounds.tolist(), strict=True):
+        if sign * (x[k] - bound) < 0:
+            v = int(model.system.coordinates.v[rate])
+            name = next(view.name for view in model.joints.values() if view.v.start <= v < view.v.stop)
+            raise ModelError(
+                f"'{model.name}': joint '{name}' starts at {x[k]:.6g}, beyond its enforced limit {bound:g}; "
+                "start inside, or enforce_limits(False)."
+            )
+    poses = np.zeros((len(model.system.tree.rows), 12))
+    bodywise_step.row_poses(model.system.tree, x, poses)
+    ints, floats = np.zeros((table.capacity, 4), dtype=np.int64), np.zeros((table.capacity, 24))
+    n = contact_features.find_contacts(table.contacts, poses, 0.0, ints, floats)
+    phi, work = np.zeros(n), [np.zeros((n, w)) for w in (3, 6, 6, 3, 3)]
+    contact_gap.gaps(ints, floats, n, poses, phi, *work)
+    if n and phi.min() < -_DEEP:
+        worst = int(phi.argmin())
+        a, b = table.names[ints[worst, 3]]
+        raise ModelError(
+            f"'{model.name}': '{a}' and '{b if b != 'world' else 'the ground'}' interpenetrate by {-phi[worst]:.3g} m "
+            "at the first state; move them apart."
+        )
+
+
+@lru_cache(maxsize=64)
+def efforts(model: Model) -> FloatArray:
+    """Largest generalised force (nv,) of the control, infinite where it is not bounded."""
+    out = np.full(model.nv, np.inf)
+    if model.mechanism.limits_enforced:
+        for view in model.joints.values():
+            out[view.v] = view.joint.effort
+    return out
+
+
+def body_of_row(model: Model, row: int) -> str:
+    """Name of the body on a row of the tree."""
+    return next((name for name in model.body_names if model.places[name].row == row), "world")
+
+
+@lru_cache(maxsize=64)
+def couplings(model: Model) -> Any:
+    """Plan of the elimination where bodies are coupled beside the tree, else None."""
+    from leastaction.kernels.bodywise_graph import Couplings
+
+    table, parents = model.system.constraints, model.system.tree.rows[:, 0]
+    parts: list[tuple[int, int, list[int]]] = []
+    for name, rows in model.loop_rows.items():
+        joint = model.mechanism.joints[name]
+        ends = [model.places[joint.parent].row, model.places[joint.child].row]
+        parts.append((rows.start, rows.stop - rows.start, ends))
+    if table is not None:
+        for _, first, bodies, start, size in table.kind.tolist():
+            rows_of = table.bodies[first : first + bodies].tolist()
+            for at in range(0, size, 6):
+                parts.append((model.constraint_size + start + at, min(6, size - at), rows_of))
+    pairs = []
+    for force in model.mechanism.forces:
+        if isinstance(force, PointSpring):
+            pairs.append((model.places[force.a].row, model.places[force.b].row))
+    touching = touch_of(model)
+    if touching is not None:
+        contacts = touching.table.contacts
+        pairs += [tuple(contacts.shapes[pair[:2], 1].tolist()) for pair in contacts.pairs]
+    pairs = [(a, b) for a, b in pairs if a > 0 and b > 0 and a != b]
+    # one form of the kernels for all mechanisms with loops, constraints or forces on bodies
+    if not parts and not pairs and table is None:
+        return None
+    return Couplings(**elimination(parents.tolist(), pairs, parts))

@@ -1,0 +1,272 @@
+"""Which shapes of a mechanism may touch, as tables for the kernels.
+
+Every collision shape of a moving body meets the ground. Two bodies meet where ``add_contact`` names them; neighbours in
+the tree are no exception once they are named. A pair with "world" is one with the ground, and takes the place of the
+body's ordinary contact with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leastaction.errors import ModelError
+from leastaction.kernels import contact_layout as cl
+from leastaction.model.checks import WORLD, FloatArray
+from leastaction.model.joints import plane_basis
+from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Shape, Sphere
+
+if TYPE_CHECKING:
+    from leastaction.model.elements import ContactPair, Ground
+    from leastaction.model.mechanism import Mechanism
+    from leastaction.model.tables import Place
+
+MESH_POINTS = 64
+"""Most corners that a mesh touches the ground with."""
+
+_LIMITS = {
+    (cl.CAPSULE, cl.HALF_SPACE): 2,
+    (cl.CYLINDER, cl.HALF_SPACE): 8,
+    (cl.BOX, cl.HALF_SPACE): 8,
+    (cl.SPHERE, cl.HEIGHTS): 4,
+    (cl.CAPSULE, cl.HEIGHTS): 8,
+    (cl.CYLINDER, cl.HEIGHTS): 8,
+    (cl.BOX, cl.HEIGHTS): 8,
+    (cl.CAPSULE, cl.CAPSULE): 5,
+    (cl.CAPSULE, cl.CYLINDER): 7,
+    (cl.CAPSULE, cl.BOX): 8,
+    (cl.CYLINDER, cl.CYLINDER): 24,
+    (cl.CYLINDER, cl.BOX): 24,
+    (cl.BOX, cl.BOX): 9,
+}
+"""Largest number of contacts of a pair of shapes; 1 where it is not listed, one each for points."""
+
+
+@dataclass(frozen=True)
+class ContactTable:
+    """What may touch in a mechanism.
+
+    Attributes:
+        contacts: the arrays that kernels read.
+        names: body a and body b (or "world") of each row of ``contacts.pairs``.
+        capacity: largest number of contacts at a time.
+        notes: what was assumed about meshes, and pairs that never touch.
+    """
+
+    contacts: cl.Contacts
+    names: tuple[tuple[str, str], ...]
+    capacity: int
+    notes: tuple[str, ...]
+
+
+@dataclass
+class _Tables:
+    """The tables while they are being written."""
+
+    pairs: list[tuple[int, int, int]] = field(default_factory=list)
+    numbers: list[tuple[float, float]] = field(default_factory=list)
+    names: list[tuple[str, str]] = field(default_factory=list)
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
+    frames: list[FloatArray] = field(default_factory=list)
+    points: list[FloatArray] = field(default_factory=list)
+    heights: list[float] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    known: dict[str, list[int]] = field(default_factory=dict)
+    meshes: set[int] = field(default_factory=set)
+
+    def add_shape(self, code: int, row: int, frame: FloatArray, size: Any, reach: float, *counts: int) -> int:
+        """Append a shape and return its number."""
+        self.shapes.append((code, row, *counts, *[0] * (3 - len(counts))))
+        sizes = np.zeros(3)
+        sizes[: len(size)] = size
+        self.frames.append(np.concatenate([frame[:3, :3].ravel(), frame[:3, 3], sizes, [reach]]))
+        return len(self.shapes) - 1
+
+    def add_points(self, row: int, points: FloatArray) -> int:
+        """Append points (n, 3) given in the frame of a row."""
+        first = sum(len(some) for some in self.points)
+        frame = np.eye(4)
+        frame[:3, 3] = points.mean(axis=0)
+        reach = float(np.linalg.norm(points - frame[:3, 3], axis=1).max())
+        self.points.append(points)
+        return self.add_shape(cl.POINT_SET, row, frame, (), reach, first, len(points))
+
+    def add_pair(self, s: int, t: int, friction: float, restitution: float, names: tuple[str, str]) -> None:
+        """Append a pair of shapes, the one with the smaller code first."""
+        if self.shapes[s][cl.CODE] > self.shapes[t][cl.CODE]:
+            s, t, names = t, s, (names[1], names[0])
+        one, two = self.shapes[s][cl.CODE], self.shapes[t][cl.CODE]
+        limit = self.shapes[s][cl.COUNT] if one == cl.POINT_SET else _LIMITS.get((one, two), 1)
+        self.pairs.append((s, t, limit))
+        self.numbers.append((friction, restitution))
+        self.names.append(names)
+
+
+def contact_table(mechanism: Mechanism, places: dict[str, Place]) -> ContactTable:
+    """All pairs of shapes that may touch.
+
+    Args:
+        mechanism: a checked mechanism.
+        places: row and pose in the row frame of every body, as of ``Model.places``.
+    """
+    out = _Tables()
+    ground = None if mechanism.ground is None else _add_ground(out, mechanism.ground)
+    # pairs by name; those with the world replace the body's contact with the ground
+    by_hand = set()
+    for pair in mechanism.contacts:
+        if WORLD in (pair.a, pair.b):
+            by_hand.add(pair.a if pair.b == WORLD else pair.b)
+        _add_pair(out, mechanism, places, pair, ground)
+    # every other shape against the ground
+    if mechanism.ground is not None and ground is not None:
+        for name in mechanism.bodies:
+            excluded = frozenset((name, WORLD)) in mechanism.contact_excludes
+            if places[name].row == 0 or name in by_hand or excluded:
+                continue
+            for s in _shapes(out, mechanism, places, name):
+                out.add_pair(s, ground, mechanism.ground.friction, mechanism.ground.restitution, (name, WORLD))
+        if not out.pairs:
+            out.notes.append("ground: no moving body has a collision shape, so nothing touches it.")
+    return _finish(out)
+
+
+def _finish(out: _Tables) -> ContactTable:
+    """The tables as arrays."""
+    contacts = cl.Contacts(
+        np.array(out.pairs, dtype=np.int64).reshape(-1, 3),
+        np.array(out.numbers, dtype=float).reshape(-1, 2),
+        np.array(out.shapes, dtype=np.int64).reshape(-1, cl.SHAPE_WIDTH),
+        np.array(out.frames, dtype=float).reshape(-1, cl.FRAME_WIDTH),
+        np.concatenate([np.zeros((0, 3)), *out.points]),
+        np.array(out.heights, dtype=float),
+    )
+    return ContactTable(contacts, tuple(out.names), int(contacts.pairs[:, 2].sum()), tuple(out.notes))
+
+
+def _add_ground(out: _Tables, ground: Ground) -> int:
+    """The ground as a shape of the world: a half-space or a height field."""
+    frame = np.eye(4)
+    frame[:3, 3] = ground.height * ground.normal
+    if ground.heights is None or ground.spacing is None:
+        frame[:3, :3] = np.column_stack([*plane_basis(ground.normal), ground.normal])
+        return out.add_shape(cl.HALF_SPACE, 0, frame, (), np.inf)
+    nx, ny = ground.heights.shape
+    out.heights.extend(ground.heights.ravel().tolist())
+    return out.add_shape(cl.HEIGHTS, 0, frame, ground.spacing, np.inf, 0, nx, ny)
+
+
+def _add_pair(
+    out: _Tables, mechanism: Mechanism, places: dict[str, Place], pair: ContactPair, ground: int | None
+) -> None:
+    """The shapes of two bodies against each other, or points of the first against the shapes of the second."""
+    where = f"contact '{pair.a}' and '{pair.b}'"
+    if frozenset((pair.a, pair.b)) in mechanism.contact_excludes:
+        out.notes.append(f"{where}: left out, exclude_contact names the pair.")
+        return
+    if places[pair.a].row == places[pair.b].row:
+        out.notes.append(f"{where}: left out, the two bodies are fixed to each other.")
+        return
+    if WORLD in (pair.a, pair.b) and ground is None:
+        raise ModelError(f"{where}: a pair with the world is one with the ground; call add_ground as well.")
+    # the two sides
+    sides: list[list[int]] = []
+    for name, points in ((pair.a, pair.points), (pair.b, None)):
+        if points is not None and name != WORLD:
+            place = places[name]
+            sides.append([out.add_points(place.row, points @ place.pose[:3, :3].T + place.pose[:3, 3])])
+        elif points is not None:
+            raise ModelError(f"{where}: points lie on the first body; name the body first and the world second.")
+        elif name == WORLD and ground is not None:
+            sides.append([ground])
+        else:
+            sides.append(_shapes(out, mechanism, places, name))
+            if not sides[-1]:
+                raise ModelError(
+                    f"{where}: body '{name}' has no collision shape; give it one, or points= on the first body."
+                )
+    for s in sides[0]:
+        for t in sides[1]:
+            _check_touch(out, s, t, where)
+            out.add_pair(s, t, pair.friction, pair.restitution, (pair.a, pair.b))
+
+
+_SOLID = (cl.SPHERE, cl.CAPSULE, cl.CYLINDER, cl.BOX)
+_WORDS = {
+    cl.POINT_SET: "points",
+    cl.SPHERE: "a sphere",
+    cl.CAPSULE: "a capsule",
+    cl.CYLINDER: "a cylinder",
+    cl.BOX: "a box",
+    cl.OVAL: "an ellipsoid",
+}
+
+
+def _check_touch(out: _Tables, s: int, t: int, where: str) -> None:
+    """Refuse pairs of shapes between which there is no gap function."""
+    one, two = sorted((s, t), key=lambda shape: out.shapes[shape][cl.CODE])
+    codes = out.shapes[one][cl.CODE], out.shapes[two][cl.CODE]
+    # the ground touches all; points by hand touch every solid; the corners of a mesh and ellipsoids only the ground
+    if codes[1] in (cl.HALF_SPACE, cl.HEIGHTS) or (codes[1] in _SOLID and one not in out.meshes):
+        return
+    what = " and ".join("a mesh" if k in out.meshes else _WORDS[out.shapes[k][cl.CODE]] for k in (one, two))
+    raise ModelError(
+        f"{where}: {what} cannot touch, meshes and ellipsoids touch the ground only; give the bodies spheres, "
+        "capsules, cylinders or boxes, or points= on the first body."
+    )
+
+
+def _shapes(out: _Tables, mechanism: Mechanism, places: dict[str, Place], name: str) -> list[int]:
+    """Numbers of the collision shapes of a body, which are written on first use."""
+    if name not in out.known:
+        place = places[name]
+        listed = [shape for shape in mechanism.bodies[name].shapes if shape.collision]
+        out.known[name] = [_add_shape(out, shape, place.row, place.pose @ shape.at, name) for shape in listed]
+    return out.known[name]
+
+
+def _add_shape(out: _Tables, shape: Shape, row: int, frame: FloatArray, name: str) -> int:
+    """Write one shape of a body."""
+    if isinstance(shape, Sphere):
+        return out.add_shape(cl.SPHERE, row, frame, (shape.radius,), shape.radius)
+    if isinstance(shape, Capsule):
+        half = 0.5 * shape.length
+        return out.add_shape(cl.CAPSULE, row, frame, (shape.radius, half), half + shape.radius)
+    if isinstance(shape, Cylinder):
+        half = 0.5 * shape.length
+        return out.add_shape(cl.CYLINDER, row, frame, (shape.radius, half), float(np.hypot(half, shape.radius)))
+    if isinstance(shape, Box):
+        return out.add_shape(cl.BOX, row, frame, 0.5 * shape.size, 0.5 * float(np.linalg.norm(shape.size)))
+    if isinstance(shape, Ellipsoid):
+        return out.add_shape(cl.OVAL, row, frame, shape.radii, float(shape.radii.max()))
+    if isinstance(shape, Mesh):
+        points = _corners(shape, f"body '{name}': {shape.label}", out.notes)
+        number = out.add_points(row, points @ frame[:3, :3].T + frame[:3, 3])
+        out.meshes.add(number)
+        return number
+    raise ModelError(f"body '{name}': a {shape.kind} cannot touch anything; give it collision=False.")
+
+
+def _corners(mesh: Mesh, where: str, notes: list[str]) -> FloatArray:
+    """Corners (n, 3) of the convex hull of a mesh, at most ``MESH_POINTS``: the extreme ones of spread directions."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    points = mesh.points
+    try:
+        points = points[ConvexHull(points).vertices]
+    except (QhullError, ValueError):
+        notes.append(f"{where}: it is flat, so all its vertices are taken as corners.")
+        points = np.unique(points, axis=0)
+    notes.append(f"{where}: contact is that of its convex hull's corners, with the ground only.")
+    if len(points) > MESH_POINTS:
+        k = np.arange(MESH_POINTS)
+        z = 1.0 - (2.0 * k + 1.0) / MESH_POINTS
+        turn = np.pi * (3.0 - np.sqrt(5.0)) * k
+        directions = np.column_stack([np.sqrt(1.0 - z * z) * np.cos(turn), np.sqrt(1.0 - z * z) * np.sin(turn), z])
+        # the six extreme ones along the axes first, then the others in the order of the directions
+        order = np.concatenate([np.eye(3), -np.eye(3), directions]) @ (points - points.mean(axis=0)).T
+        chosen = list(dict.fromkeys(order.argmax(axis=1).tolist()))[:MESH_POINTS]
+        notes.append(f"{where}: of its {len(points)} corners the {len(chosen)} most extreme ones are kept.")
+        points = points[chosen]
+    return np.asarray(points, dtype=float)

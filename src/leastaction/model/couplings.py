@@ -1,0 +1,81 @@
+"""Plan of the elimination of coupled bodies: loops, constraints, contacts and springs between bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from leastaction.kernels import layout as kl
+
+
+def common_ancestor(parents: Sequence[int], rows: Sequence[int]) -> int:
+    """Nearest row (0 is the world) that lies on the way from every given row to the world."""
+    common: list[int] | None = None
+    for row in rows:
+        path = [row]
+        while path[-1] > 0:
+            path.append(int(parents[path[-1]]))
+        common = path if common is None else [each for each in common if each in set(path)]
+    return common[0] if common else 0
+
+
+def elimination(
+    parents: Sequence[int], pairs: Sequence[tuple[int, int]], parts: Sequence[tuple[int, int, Sequence[int]]]
+) -> dict[str, kl.Ints]:
+    """Order, neighbours and places of blocks; see ``kernels/bodywise_graph.py``.
+
+    Args:
+        parents: parent row of every row; row 0 is the world.
+        pairs: rows of bodies that are coupled directly.
+        parts: for each node of multipliers its first constraint row, number of rows, and the rows of its bodies.
+    """
+    n = len(parents) - 1
+    near: list[set[int]] = [set() for _ in range(n + 1 + len(parts))]
+
+    def couple(i: int, j: int) -> None:
+        if i > 0 and j > 0 and i != j:
+            near[i].add(j)
+            near[j].add(i)
+
+    for i, j in pairs:
+        couple(i, j)
+    # a node of multipliers has its turn right before the nearest common ancestor of its bodies
+    turns: dict[int, list[int]] = {}
+    for k, (_, _, bodies) in enumerate(parts):
+        turns.setdefault(common_ancestor(parents, bodies), []).append(n + 1 + k)
+        for body in bodies:
+            couple(n + 1 + k, body)
+    order: list[tuple[int, int]] = []
+    for row in range(n, -1, -1):
+        order += [(node, 1) for node in turns.get(row, [])]
+        if row > 0:
+            order.append((row, 0))
+
+    # elimination: neighbours of a node become neighbours of each other and of its parent
+    slot = np.full((len(near), len(near)), -1, dtype=np.int64)
+    lists: list[list[int]] = [[] for _ in near]
+    used = 0
+    for node, is_part in order:
+        present = sorted(near[node])
+        lists[node] = present
+        for other in present:
+            for pair in ((node, other), (other, node)):
+                if slot[pair] < 0:
+                    slot[pair] = used
+                    used += 1
+        for a in present:
+            near[a].discard(node)
+            if not is_part:
+                couple(int(parents[node]), a)
+            for b in present:
+                couple(a, b)
+    first = np.concatenate([[0], np.cumsum([len(each) for each in lists])]).astype(np.int64)
+    table = [(n + 1 + k, start, count) for k, (start, count, _) in enumerate(parts)]
+    return {
+        "order": np.array(order, dtype=np.int64).reshape(-1, 2),
+        "first": first,
+        "near": np.array([each for one in lists for each in one], dtype=np.int64),
+        "slot": slot,
+        "parts": np.array(table, dtype=np.int64).reshape(-1, 3),
+    }

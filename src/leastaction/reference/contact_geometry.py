@@ -1,0 +1,110 @@
+"""Gaps of contacts by their definitions, and distances of solids by projections, slow and plain.
+
+A solid is (kind, size): "sphere" (radius,), "capsule" and "cylinder" (radius, half length) along z, "box" half sides
+(3), "ellipsoid" half axes (3). A pose is (4, 4).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leastaction.kernels import contact_layout as cl
+from leastaction.model.checks import FloatArray
+from leastaction.reference.matrices import hat
+
+Solid = tuple[str, tuple[float, ...]]
+
+
+def gap(kind: int, row: FloatArray, pose_a: FloatArray, pose_b: FloatArray) -> float:
+    """The gap of one contact, metres, by the formulas of ``kernels/contact_layout.py``."""
+    Ra, Rb = pose_a[:3, :3], pose_b[:3, :3]
+    d = pose_a[:3, 3] + Ra @ row[:3] - pose_b[:3, 3] - Rb @ row[4:7]
+    ra, rb, ea, eb = row[3], row[7], Ra @ row[8:11], Rb @ row[11:14]
+    if kind == cl.PLANE:
+        return float(eb @ d - ra)
+    if kind == cl.POINTS:
+        return float(np.linalg.norm(d) - ra - rb)
+    if kind == cl.LINES:
+        n = np.cross(ea, eb)
+        return float(row[14] * n @ d / np.linalg.norm(n) - ra - rb)
+    if kind == cl.LINE:
+        return float(np.linalg.norm(d - eb * (eb @ d)) - ra - rb)
+    if kind == cl.DISC:
+        return float(eb @ d - ra * np.sqrt(max(0.0, 1.0 - (eb @ ea) ** 2)))
+    B = row[14:23].reshape(3, 3)
+    return float(eb @ d - np.linalg.norm(B.T @ Ra.T @ eb))
+
+
+def moved(pose: FloatArray, eta: FloatArray) -> FloatArray:
+    """A pose after a spatial displacement eta = (w; v), by the exponential."""
+    from scipy.linalg import expm
+
+    twist = np.zeros((4, 4))
+    twist[:3, :3], twist[:3, 3] = hat(eta[:3]), eta[3:]
+    return np.asarray(expm(twist) @ pose)
+
+
+def gap_derivative(
+    kind: int, row: FloatArray, pose_a: FloatArray, pose_b: FloatArray, h: float = 1e-5
+) -> tuple[FloatArray, FloatArray]:
+    """Derivatives (6,) of the gap by spatial displacements of a and b, by differences of fourth order."""
+    out = np.zeros((2, 6))
+    for side in range(2):
+        for c in range(6):
+            for k, weight in ((1, 8 / 12), (-1, -8 / 12), (2, -1 / 12), (-2, 1 / 12)):
+                eta = np.zeros(6)
+                eta[c] = k * h
+                poses = [pose_a, pose_b]
+                poses[side] = moved(poses[side], eta)
+                out[side, c] += weight / h * gap(kind, row, poses[0], poses[1])
+    return out[0], out[1]
+
+
+def projection(solid: Solid, y: FloatArray) -> FloatArray:
+    """The points of a solid that are nearest to y (..., 3), in the solid's frame."""
+    kind, size = solid
+    if kind == "sphere":
+        return _shortened(y, size[0])
+    if kind == "box":
+        return np.asarray(np.clip(y, -np.array(size), size))
+    if kind == "capsule":
+        core = np.zeros_like(y)
+        core[..., 2] = np.clip(y[..., 2], -size[1], size[1])
+        return core + _shortened(y - core, size[0])
+    if kind == "cylinder":
+        return np.concatenate([_shortened(y[..., :2], size[0]), np.clip(y[..., 2:], -size[1], size[1])], axis=-1)
+    raise ValueError(f"no projection on {kind}")
+
+
+def _shortened(y: FloatArray, radius: float) -> FloatArray:
+    """Vectors no longer than a radius."""
+    length = np.maximum(np.linalg.norm(y, axis=-1, keepdims=True), 1e-300)
+    return np.asarray(y * np.minimum(1.0, radius / length))
+
+
+def distances(
+    one: Solid, poses_a: FloatArray, two: Solid, poses_b: FloatArray, steps: int = 2000
+) -> tuple[FloatArray, FloatArray]:
+    """Distances (n,) of two solids at n pairs of poses (n, 4, 4), 0 where they meet, and differences (n, 3) of points.
+
+    Accelerated projected gradients: from a point of the first solid to the second and back, with momentum that starts
+    again where it does not help.
+    """
+
+    def nearest(solid: Solid, poses: FloatArray, x: FloatArray) -> FloatArray:
+        R, p = poses[:, :3, :3], poses[:, :3, 3]
+        local = np.einsum("nji,nj->ni", R, x - p)
+        return np.asarray(np.einsum("nij,nj->ni", R, projection(solid, local)) + p)
+
+    x = nearest(one, poses_a, poses_b[:, :3, 3])
+    y, t = x, np.ones((len(x), 1))
+    best = np.full((len(x), 1), np.inf)
+    for _ in range(steps):
+        new = nearest(one, poses_a, nearest(two, poses_b, y))
+        length = np.linalg.norm(new - nearest(two, poses_b, new), axis=1)[:, None]
+        ahead = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+        # where the step is longer than before, forget the momentum and go on from the best point
+        good = length <= best
+        y = np.where(good, new + (t - 1.0) / ahead * (new - x), x)
+        x, t, best = np.where(good, new, x), np.where(good, ahead, 1.0), np.minimum(length, best)
+    return best[:, 0], x - nearest(two, poses_b, x)
