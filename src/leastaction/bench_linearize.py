@@ -29,7 +29,7 @@ LINKS = 16
 WINDOWS = (2, 4, 8, 16)
 """Numbers of four-bars in series; each has 2 coordinates and 5 constraint rows, and one more rod stands at the end."""
 
-TALOS = "cmeel.prefix/share/example-robot-data/robots/talos_data/robots/talos_full_v2.urdf"
+TALOS = "cmeel.prefix/share/example-robot-data/robots/talos_data/robots/talos_reduced.urdf"
 
 LIMBS = {"leg1": 6, "leg2": 6, "torso": 2, "arm1": 8, "arm2": 8, "head": 2}
 """Hinges of the limbs of a humanoid of Talos' size; arms and head hang on the torso, the rest on the floating base."""

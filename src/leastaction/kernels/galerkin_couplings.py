@@ -29,7 +29,7 @@ from leastaction.kernels._lanes import ld3, ld6
 from leastaction.kernels.dense import lu_factor, lu_solve
 from leastaction.kernels.forces import give_bodies, link_frame, row3, world_point
 from leastaction.kernels.galerkin_forces import spring_derivatives
-from leastaction.kernels.galerkin_gauss import chart_motion
+from leastaction.kernels.galerkin_gauss import at_points, chart_motion, nodes_of
 from leastaction.kernels.galerkin_impulses import node_tables
 from leastaction.kernels.galerkin_quasi import solve_again
 from leastaction.kernels.layout import BALL, IU, KIND, POINT_SPRING, Floats, Ints
@@ -118,8 +118,9 @@ def force_rows(C, forces, wh, r, b, count, P, square):
 
 
 @sweep
-def fill_rows(C, forces, nq, t, w, f, square):
+def fill_rows(C, points, forces, nodes, t, work, wq, f, square):
     """M and F at the present motion."""
+    nq, w = at_points(points, nodes, work, wq)
     data = forces.data
     for k in range(C.pairs.shape[0]):
         force, a, r = C.pairs[k, 0], C.pairs[k, 1], C.pairs[k, 2]
@@ -140,19 +141,19 @@ def fill_rows(C, forces, nq, t, w, f, square):
             force_rows(C, forces, wh, r, b, count, f.P, square)
 
 
-def _push_node(points, tree, nodes, nq, w, wq, R, d, a, push):
+def _push_node(points, tree, nodes, w, wq, R, d, a, push):
     R[d, a] += push
 
 
 @either(_push_node)
-def push_test(points, tree, nodes, nq, w, wq, R, d, a, push):
+def push_test(points, tree, nodes, w, wq, R, d, a, push):
     """Add to the right-hand side R a generalised impulse on rate d at point a, as the tests of the nodes see it."""
     i = tree.rates[d, 0]
     for e in range(1, R.shape[1]):
         R[d, e] += points.l[a, e] * push
     if tree.rows[i, KIND] == BALL:
         first = tree.rows[i, IU]
-        T, _ = chart_motion(points, nq, w, wq, a, first)
+        T, _ = chart_motion(points, nodes_of(points, nodes), w, wq, a, first)
         for k in range(3):
             R[first + k, 0] += T[3 * (d - first) + k] * push
     else:
@@ -160,14 +161,14 @@ def push_test(points, tree, nodes, nq, w, wq, R, d, a, push):
 
 
 @sweep
-def push_pair(C, points, tree, nodes, nq, w, wq, k, r, g):
+def push_pair(C, points, tree, nodes, w, wq, k, r, g):
     """Add row r, of pair k, times g to C.R."""
     a = C.pairs[k, 1]
     for c in range(C.pairs[k, 4]):
         if C.ends[k, c] > 0:
             row, d = ld6(C.F, r, 6 * c), last_rate(tree, C.ends[k, c])
             while d >= 0:
-                push_test(points, tree, nodes, nq, w, wq, C.R, d, a, g * dot6(row, ld6(w.S, d, 6 * a)))
+                push_test(points, tree, nodes, w, wq, C.R, d, a, g * dot6(row, ld6(w.S, d, 6 * a)))
                 d = tree.rates[d, 1]
 
 
@@ -189,7 +190,7 @@ def measure_pairs(C, w):
 
 # --- solutions --------------------------------------------------------------------------------------------------------
 @sweep
-def correct(C, Q, points, tree, nodes, nq, x, w, wq, f, l, R, y):
+def correct(C, Q, points, tree, nodes, x, w, wq, f, l, R, y):
     """From the solution for R without the couplings, in y and w.z, to that with them, eq. (14)."""
     measure_pairs(C, w)
     lu_solve(C.A, C.pivot, C.g)
@@ -198,7 +199,7 @@ def correct(C, Q, points, tree, nodes, nq, x, w, wq, f, l, R, y):
             C.R[d, a] = R[d, a]
     for k in range(C.pairs.shape[0]):
         for r in range(C.pairs[k, 2], C.pairs[k, 2] + C.pairs[k, 3]):
-            push_pair(C, points, tree, nodes, nq, w, wq, k, r, C.g[r])
+            push_pair(C, points, tree, nodes, w, wq, k, r, C.g[r])
     solve_again(Q, points, tree, nodes, x, w, f, l, C.R, y)
 
 
@@ -214,16 +215,16 @@ def leave_out(C):
 
 
 @optional(None)
-def couple(C, Q, points, forces, tree, nodes, nq, t, x, w, wq, f, l, square):
+def couple(C, Q, points, forces, tree, nodes, t, x, w, wq, f, l, square):
     """Factors of 1 - M Y, and the direction w.y with the couplings; without them where the matrix is singular."""
-    fill_rows(C, forces, nq, t, wq, f, square)
+    fill_rows(C, points, forces, nodes, t, w, wq, f, square)
     # one column for each row; this overwrites w.z, so the direction is solved for again
     for k in range(C.pairs.shape[0]):
         for r in range(C.pairs[k, 2], C.pairs[k, 2] + C.pairs[k, 3]):
             for d in range(C.R.shape[0]):
                 for a in range(C.R.shape[1]):
                     C.R[d, a] = 0.0
-            push_pair(C, points, tree, nodes, nq, w, wq, k, r, 1.0)
+            push_pair(C, points, tree, nodes, w, wq, k, r, 1.0)
             solve_again(Q, points, tree, nodes, x, w, f, l, C.R, C.y)
             measure_pairs(C, w)
             for i in range(C.g.size):
@@ -231,15 +232,15 @@ def couple(C, Q, points, forces, tree, nodes, nq, t, x, w, wq, f, l, square):
     if not lu_factor(C.A, C.pivot):
         leave_out(C)
     solve_again(Q, points, tree, nodes, x, w, f, l, w.r, w.y)
-    correct(C, Q, points, tree, nodes, nq, x, w, wq, f, l, w.r, w.y)
+    correct(C, Q, points, tree, nodes, x, w, wq, f, l, w.r, w.y)
 
 
-def _uncoupled(C, Q, points, tree, nodes, nq, x, w, wq, f, l, R, y):
+def _uncoupled(C, Q, points, tree, nodes, x, w, wq, f, l, R, y):
     solve_again(Q, points, tree, nodes, x, w, f, l, R, y)
 
 
 @either(_uncoupled)
-def solve_more(C, Q, points, tree, nodes, nq, x, w, wq, f, l, R, y):
+def solve_more(C, Q, points, tree, nodes, x, w, wq, f, l, R, y):
     """y = -J^-1 R for a further right-hand side, couplings and all."""
     solve_again(Q, points, tree, nodes, x, w, f, l, R, y)
-    correct(C, Q, points, tree, nodes, nq, x, w, wq, f, l, R, y)
+    correct(C, Q, points, tree, nodes, x, w, wq, f, l, R, y)

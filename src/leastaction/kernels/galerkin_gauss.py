@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.kernels._jit import MEMORY_OPTIONS, either, kernel, sweep
+from leastaction.kernels._jit import MEMORY_OPTIONS, PART_OPTIONS, either, kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, st6
 from leastaction.kernels.galerkin import (
     Nodes,
@@ -77,24 +77,29 @@ def work_of(points, tree, weights, wide, loaded):
     return sized_work(tree, s, s, 12 * s, tree.rows.shape[0] if len(wide) > 0 else 0, loaded)
 
 
-def _same_work(points, w):
-    return w
-
-
-@either(_same_work, MEMORY_OPTIONS)
+@optional(None, MEMORY_OPTIONS)
 def view_of(points, w):
-    """The same memory with the coordinates of the points: wq."""
+    """The same memory with the coordinates of the points: wq; None without points."""
     return StepWork(
         np.zeros(w.xid.shape), w.xid, w.P, w.S, w.Sd, w.Q, w.M, w.c, w.V, w.mu, w.tau, w.pull, w.G, w.r, w.pn, w.mass,
         w.D, w.l, w.A, w.B, w.H, w.X, w.lam, w.inv, w.y, w.z, w.KC, w.slot, w.pending, w.balls,
     )  # fmt: skip
 
 
-def _same_nodes(points, nodes):
-    return nodes
+def _at_nodes(points, nodes, w, wq):
+    return nodes, w
 
 
-@either(_same_nodes, MEMORY_OPTIONS)
+@either(_at_nodes, PART_OPTIONS)
+def at_points(points, nodes, w, wq):
+    """Nodes and work at the points of the quadrature: (nq, wq), or what they are at the nodes.
+
+    For parts and sweeps only, which count no references.
+    """
+    return nodes_of(points, nodes), wq
+
+
+@kernel
 def nodes_of(points, nodes):
     """Nodes at the points: nq."""
     return Nodes(points.w, nodes.wide, points.b, points.c, nodes.h, nodes.across, nodes.balance)
@@ -236,8 +241,9 @@ def residual_points(tree, points, nq, p, w, wq):
 
 
 @sweep
-def evaluate_points(points, system, nq, t, x, p, control, active, w, wq, f, xa, ua):
+def evaluate_points(points, system, nodes, t, x, p, control, active, w, wq, f, xa, ua):
     """Residual at w.xi; its largest entry and its sum of squares."""
+    nq = nodes_of(points, nodes)
     interpolate(points, nq, w, wq)
     for j in range(len(points.w)):
         place(system.tree, x, wq, j)

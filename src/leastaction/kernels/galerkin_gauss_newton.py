@@ -19,7 +19,7 @@ from __future__ import annotations
 from leastaction.kernels._jit import PART_OPTIONS, either, kernel, sweep
 from leastaction.kernels._lanes import ld3, ld6, pack_of, st6, stp
 from leastaction.kernels.galerkin import along3, combine3, vec3
-from leastaction.kernels.galerkin_gauss import ball_push, ball_terms, chart_motion, column9
+from leastaction.kernels.galerkin_gauss import ball_push, ball_terms, chart_motion, column9, nodes_of
 from leastaction.kernels.galerkin_newton import (
     add_own,
     again,
@@ -172,8 +172,9 @@ def local_points_ball(tree, points, nq, w, wq, i, d, K, Dm):
 
 
 @sweep
-def direction_points(points, tree, nq, w, wq, K, Dm):
+def direction_points(points, tree, nodes, w, wq, K, Dm):
     """y (nu s,) = -J^-1 r, laid out like the columns; w must hold a residual."""
+    nq = nodes_of(points, nodes)
     s, D, l = len(points.w), w.D, w.l
     N = 12 * s
     zero = pack_of(0.0, 0.0, 0.0, 0.0)
@@ -200,14 +201,14 @@ def direction_points(points, tree, nq, w, wq, K, Dm):
     outward(tree, s, N, w, w.y)
 
 
-def _direction_nodes(points, tree, nodes, nq, w, wq, K, Dm):
+def _direction_nodes(points, tree, nodes, w, wq, K, Dm):
     direction(tree, nodes, w, K, Dm)
 
 
 @either(_direction_nodes, PART_OPTIONS)
-def exact_direction(points, tree, nodes, nq, w, wq, K, Dm):
+def exact_direction(points, tree, nodes, w, wq, K, Dm):
     """w.y = -J^-1 r in O(n), whatever the quadrature."""
-    direction_points(points, tree, nq, w, wq, K, Dm)
+    direction_points(points, tree, nodes, w, wq, K, Dm)
 
 
 @sweep

@@ -121,16 +121,16 @@ def solve_again(Q, points, tree, nodes, x, w, f, l, R, y):
     by_mass(Q, tree, nodes.h, x, f, R, y)
 
 
-def _exact(Q, points, tree, nodes, nq, x, w, wq, f, K, Dm, steps, alpha):
-    exact_direction(points, tree, nodes, nq, w, wq, K, Dm)
+def _exact(Q, points, tree, nodes, x, w, wq, f, K, Dm, steps, alpha):
+    exact_direction(points, tree, nodes, w, wq, K, Dm)
 
 
-def _dense(Q, points, tree, nodes, nq, x, w, wq, f, K, Dm, steps, alpha):
+def _dense(Q, points, tree, nodes, x, w, wq, f, K, Dm, steps, alpha):
     dense_direction(Q, tree, nodes, w, K, Dm)
 
 
 @forms(_exact, {Dense: _dense})
-def find_direction(Q, points, tree, nodes, nq, x, w, wq, f, K, Dm, steps, alpha):
+def find_direction(Q, points, tree, nodes, x, w, wq, f, K, Dm, steps, alpha):
     """w.y = -J^-1 r, or what the quasi-Newton method takes for it; the last step was alpha times the last direction."""
     s, y = w.r.shape[1], w.y
     if Q.past.shape[0] == 0:

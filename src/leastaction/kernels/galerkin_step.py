@@ -24,7 +24,7 @@ from leastaction.kernels.forces import most_bodies
 from leastaction.kernels.forward import acceleration, make_work
 from leastaction.kernels.galerkin import Nodes, gravity, move, next_momentum, place, residual, vec3
 from leastaction.kernels.galerkin_couplings import couple, make_couplings, solve_more
-from leastaction.kernels.galerkin_gauss import evaluate_points, nodes_of, start_points, view_of, work_of
+from leastaction.kernels.galerkin_gauss import at_points, evaluate_points, start_points, view_of, work_of
 from leastaction.kernels.galerkin_impulses import (
     body_derivatives,
     body_impulses,
@@ -82,19 +82,19 @@ def evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua):
     return largest, squares, gap
 
 
-def _evaluate_nodes(points, system, nodes, nq, t, x, p, control, active, w, wq, f, L, xa, ua):
+def _evaluate_nodes(points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua):
     return evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua)
 
 
 @either(_evaluate_nodes, PART_OPTIONS)
-def evaluate_step(points, system, nodes, nq, t, x, p, control, active, w, wq, f, L, xa, ua):
+def evaluate_step(points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua):
     """``evaluate``, whatever the quadrature; with points there are no constraints."""
-    largest, squares = evaluate_points(points, system, nq, t, x, p, control, active, w, wq, f, xa, ua)
+    largest, squares = evaluate_points(points, system, nodes, t, x, p, control, active, w, wq, f, xa, ua)
     return largest, squares, 0.0
 
 
 @optional(True)
-def close_step(loops, system, C, Q, points, nodes, nq, x, w, wq, f, L, l):
+def close_step(loops, system, C, Q, points, nodes, x, w, wq, f, L, l):
     """Add to the step w.y what keeps the constraints, and find that of the multipliers: eq. (9) of the links."""
     s, m, tree = len(nodes.w) - 1, L.kind.size, system.tree
     if m == 0:
@@ -108,7 +108,7 @@ def close_step(loops, system, C, Q, points, nodes, nq, x, w, wq, f, L, l):
     for a in range(s):
         for k in range(m):
             push_row(tree, w, L, a, k, m)
-            solve_more(C, Q, points, tree, nodes, nq, x, w, wq, f, l, L.R, L.Y[a * m + k])
+            solve_more(C, Q, points, tree, nodes, x, w, wq, f, l, L.R, L.Y[a * m + k])
             measure(tree, nodes, w, L, L.Y[a * m + k], L.dlam)
             balanced(nodes, L, L.dlam, L.rest)
             for i in range(s * m):
@@ -171,7 +171,7 @@ def pulled(loops, L, reach):
 
 @kernel
 def solve_step(
-    system, C, Q, points, nodes, nq, t, x, p, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l, square,
+    system, C, Q, points, nodes, t, x, p, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l, square,
     count,
 ):  # fmt: skip
     """Newton with backtracking from the guess in w.xi. Returns True if the residual is within tolerance.
@@ -179,6 +179,7 @@ def solve_step(
     Residual and direction stand at one place each, so that they are compiled into the loop once.
     """
     tree, s = system.tree, len(nodes.w) - 1
+    nq, wv = at_points(points, nodes, w, wq)
     limit, rounding, reach, widest, before, size_before = 0.0, 0.0, 0.0, 0.0, math.inf, math.inf
     # a gap weighs as much as the momentum that would close it in one step
     weight = (w.mass[0] / nodes.h) * (w.mass[0] / nodes.h)
@@ -187,9 +188,7 @@ def solve_step(
     while True:
         largest, squares, gap = math.inf, math.inf, 0.0
         if inside:
-            largest, squares, gap = evaluate_step(
-                points, system, nodes, nq, t, x, p, control, active, w, wq, f, L, xa, ua
-            )
+            largest, squares, gap = evaluate_step(points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua)
             squares += weight * gap_squares(system.loops, L)
             count[EVALUATIONS] += 1
             if limit == 0.0:
@@ -204,11 +203,11 @@ def solve_step(
             if steps == most:
                 break
             if active:
-                impulse_derivatives(system, nq, x, wq, f, xa, ua, K, Dm)
-            body_derivatives(system.forces, nq, t, wq, f, square)
-            find_direction(Q, points, tree, nodes, nq, x, w, wq, f, K, Dm, steps, alpha)
-            couple(C, Q, points, system.forces, tree, nodes, nq, t, x, w, wq, f, l, square)
-            if not close_step(system.loops, system, C, Q, points, nodes, nq, x, w, wq, f, L, l):
+                impulse_derivatives(system, nq, x, wv, f, xa, ua, K, Dm)
+            body_derivatives(system.forces, nq, t, wv, f, square)
+            find_direction(Q, points, tree, nodes, x, w, wq, f, K, Dm, steps, alpha)
+            couple(C, Q, points, system.forces, tree, nodes, t, x, w, wq, f, l, square)
+            if not close_step(system.loops, system, C, Q, points, nodes, x, w, wq, f, L, l):
                 break
             steps += 1
             for d in range(old.shape[0]):
@@ -231,6 +230,13 @@ def solve_step(
     return (largest <= limit + extra and gap <= widest) or (
         size_before <= floor and largest <= floor and gap <= 100.0 * widest
     )
+
+
+@kernel
+def end_step(points, tree, nodes, p, w, wq):
+    """Next momentum in w.pn, whatever the quadrature."""
+    nq, wv = at_points(points, nodes, w, wq)
+    next_momentum(tree, nq, p, wv)
 
 
 @kernel
@@ -396,7 +402,6 @@ def rollout(
     for k in range(steps):
         t, h = tick(uniform, clock, k0, k)
         nodes = Nodes(weights, wide, b, c, h, across, balance)
-        nq = nodes_of(points, nodes)
         active = passive
         # control of this step
         if address != 0:
@@ -426,11 +431,11 @@ def rollout(
         guess_by_dynamics(look, system, nodes, t, x, ua, control[0], f, xa, u, w)
         # step
         if not solve_step(
-            system, C, Q, points, nodes, nq, t, x, p, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l,
+            system, C, Q, points, nodes, t, x, p, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l,
             square, count,
         ):  # fmt: skip
             return k, NOT_CONVERGED
-        next_momentum(tree, nq, p, wq)
+        end_step(points, tree, nodes, p, w, wq)
         if not all_finite(w.pn):
             return k, NOT_FINITE
         accept(tree, nodes, x, p, w)

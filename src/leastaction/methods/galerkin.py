@@ -174,9 +174,9 @@ class Galerkin(Method):
 
     def _direction(self) -> Any:
         """What chooses the direction by its type; see ``galerkin_quasi.make_quasi``."""
-        from leastaction.kernels.galerkin_dense import Densely
-
         if isinstance(self.solver, DenseNewton):
+            from leastaction.kernels.galerkin_dense import Densely
+
             return Densely(1)
         return None if isinstance(self.solver, Newton) else mass_weights(self.stages, self.quadrature)
 
