@@ -127,6 +127,6 @@ def test_the_table_of_methods_is_what_classes_declare() -> None:
 
 
 def test_equations_of_the_theory_are_numbered_as_in_the_kernels() -> None:
-    for page, numbers in {"galerkin.md": "123456789", "lie_trapezoid.md": "123456789"}.items():
+    for page, last in {"galerkin.md": 14, "lie_trapezoid.md": 9}.items():
         text = (DOCS / "theory" / page).read_text(encoding="utf-8")
-        assert re.findall(r"\\tag\{(\d)\}", text) == list(numbers)
+        assert sorted(int(number) for number in re.findall(r"\\tag\{(\d+)\}", text)) == list(range(1, last + 1))
