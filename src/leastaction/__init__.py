@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
     from leastaction.observe import project
     from leastaction.simulate import resume, simulate
+    from leastaction.solve.graph_system import GraphSystem
     from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, InteriorPoint, Newton
     from leastaction.steps import ClassicSteps, ReversibleSteps
     from leastaction.trajectory import Trajectory
@@ -125,6 +126,8 @@ PUBLIC: dict[str, str | None] = {
     "RIQN": "leastaction.solve.solvers",
     "Broyden": "leastaction.solve.solvers",
     "DenseNewton": "leastaction.solve.solvers",
+    # linear systems
+    "GraphSystem": "leastaction.solve.graph_system",
     "InteriorPoint": "leastaction.solve.solvers",
     # errors
     "ModelError": "leastaction.errors",
@@ -146,6 +149,7 @@ __all__ = [
     "Ellipsoid",
     "Force",
     "Galerkin",
+    "GraphSystem",
     "HermiteSimpson",
     "InteriorPoint",
     "Law",

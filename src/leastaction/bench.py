@@ -53,7 +53,7 @@ def best(function: Callable[[], Any], seconds: float = 0.5, least: int = 5) -> f
     return fastest
 
 
-def _per_call(function: Callable[[], Any], calls: int) -> float:
+def per_call(function: Callable[[], Any], calls: int) -> float:
     """Smallest time of one of ``calls`` calls in a Python loop, microseconds."""
 
     def many() -> None:
@@ -107,7 +107,7 @@ def _mujoco_chain(model: Model, dt: float, integrator: str) -> Any:
     return mujoco.MjModel.from_xml_string(xml)
 
 
-def _start(n: int) -> tuple[Any, Any]:
+def start_of_chain(n: int) -> tuple[Any, Any]:
     """Seeded positions and velocities that a chain of n links can have at dt = 1 ms."""
     rng, scale = np.random.default_rng(1), 10.0 / max(n, 10)
     return rng.uniform(-0.6, 0.6, n) * scale, rng.uniform(-1.0, 1.0, n) * scale
@@ -122,15 +122,15 @@ def bench_kernels() -> list[Row]:
     out, repeats, empty = [], 500, pin.Model()
     no_data, none = empty.createData(), np.zeros(0)
     overhead = {
-        "RNEA": _per_call(lambda: pin.rnea(empty, no_data, none, none, none), repeats),
-        "ABA": _per_call(lambda: pin.aba(empty, no_data, none, none, none), repeats),
-        "CRBA": _per_call(lambda: pin.crba(empty, no_data, none), repeats),
+        "RNEA": per_call(lambda: pin.rnea(empty, no_data, none, none, none), repeats),
+        "ABA": per_call(lambda: pin.aba(empty, no_data, none, none, none), repeats),
+        "CRBA": per_call(lambda: pin.crba(empty, no_data, none), repeats),
     }
     for n in (10, 32, 100):
         model = _chain(n)
         tree, peer = model.system.tree, _pinocchio_chain(model)
         data = peer.createData()
-        (x, u), a, tau, H = _start(n), np.random.default_rng(2).normal(size=n), np.zeros(n), np.zeros((n, n))
+        (x, u), a, tau, H = start_of_chain(n), np.random.default_rng(2).normal(size=n), np.zeros(n), np.zeros((n, n))
         pairs: dict[str, tuple[Callable[[], Any], Callable[[], Any], float]] = {
             "RNEA": (
                 lambda: kernels.rnea(tree, x, u, a, tau, repeats),  # noqa: B023
@@ -150,7 +150,7 @@ def bench_kernels() -> list[Row]:
         }
         for name, (ours, theirs, bound) in pairs.items():
             ours()
-            mine, peers = best(ours) / repeats * 1e6, _per_call(theirs, repeats) - overhead[name]
+            mine, peers = best(ours) / repeats * 1e6, per_call(theirs, repeats) - overhead[name]
             out.append(Row("kernels", f"{name} n={n}, Pinocchio", "us", mine, peers, mine / peers, bound))
     return out
 
@@ -163,7 +163,7 @@ def bench_lanes() -> list[Row]:
     out, repeats = [], 500
     for n in (10, 100):
         tree = _chain(n).system.tree
-        x, u = _start(n)
+        x, u = start_of_chain(n)
         a, tau = np.zeros(n), np.zeros(n)
         wide = [np.repeat(vector[:, None], 4, axis=1) for vector in (x, u, a, tau)]
         for name, function in (("RNEA", kernels.rnea), ("ABA", kernels.aba)):
@@ -182,7 +182,7 @@ def bench_growth() -> list[Row]:
     sizes, times = (32, 64, 128, 256, 512, 1024), []
     for n in sizes:
         tree = _chain(n).system.tree
-        x, u = _start(n)
+        x, u = start_of_chain(n)
         tau, a = np.zeros(n), np.zeros(n)
         kernels.aba(tree, x, u, tau, a, 1)
         times.append(best(lambda: kernels.aba(tree, x, u, tau, a, 50)) / 50)  # noqa: B023
@@ -202,7 +202,7 @@ def bench_rollout() -> list[Row]:
     out, dt, steps = [], 0.001, 200
     for n in (10, 32, 100):
         model = _chain(n)
-        x, u = _start(n)
+        x, u = start_of_chain(n)
         state = model.state(x, u)
         for method, integrator in ((SemiImplicitEuler(), "Euler"), (RungeKutta(4), "RK4")):
             peer = _mujoco_chain(model, dt, integrator)
@@ -242,10 +242,10 @@ def bench_galerkin() -> list[Row]:
 
     out, dt, steps, empty = [], 0.001, 200, pin.Model()
     no_data, none = empty.createData(), np.zeros(0)
-    overhead = _per_call(lambda: pin.aba(empty, no_data, none, none, none), 500)
+    overhead = per_call(lambda: pin.aba(empty, no_data, none, none, none), 500)
     for n, bound in ((10, 1.6), (32, 1.6), (100, 0.8)):
         model = _chain(n)
-        x, u = _start(n)
+        x, u = start_of_chain(n)
         state, idle = model.state(x, u), Control(np.zeros((0, n)))
         times = []
         for order in (2, 4):
@@ -260,7 +260,7 @@ def bench_galerkin() -> list[Row]:
             times.append(best(ours) / steps * 1e6)
         peer, other = _pinocchio_chain(model), _mujoco_chain(model, dt, "Euler")
         data, mj_data, full = peer.createData(), mujoco.MjData(other), np.concatenate([[0.0], x, u])
-        aba = _per_call(lambda: pin.aba(peer, data, x, u, u), 500) - overhead  # noqa: B023
+        aba = per_call(lambda: pin.aba(peer, data, x, u, u), 500) - overhead  # noqa: B023
         euler = best(lambda: rollout.rollout(other, mj_data, initial_state=full, nstep=steps)) / steps * 1e6  # noqa: B023
         out += [
             Row("galerkin", f"galerkin:2 step n={n}, Pinocchio ABA", "us", times[0], aba, times[0] / aba, 1.5),
@@ -270,7 +270,7 @@ def bench_galerkin() -> list[Row]:
     return out
 
 
-def _derivative_time(model: Model, state: Any, order: int, dt: float) -> tuple[float, float]:
+def derivative_time(model: Model, state: Any, order: int, dt: float) -> tuple[float, float]:
     """Microseconds of a Galerkin step and of its derivative, both in compiled loops."""
     from leastaction.kernels import galerkin_linear
     from leastaction.methods.base import Clock, Control
@@ -306,7 +306,9 @@ def _derivative_time(model: Model, state: Any, order: int, dt: float) -> tuple[f
 
 
 def bench_linearize() -> list[Row]:
-    """A step of Galerkin(2) with its derivative against Pinocchio's ABA derivatives; growth of the derivative with n.
+    """A step of Galerkin(2) with its derivative against Pinocchio's ABA derivatives; growth of the derivative.
+
+    It grows with the number of coordinates, with the order and with the number of loops.
 
     The peer's figure is the call of ``computeABADerivatives`` alone, without the integrator around it. The Euler step
     of Crocoddyl with calcDiff was reported at 12 us for Panda (7 coordinates); it is not measured here.
@@ -314,28 +316,29 @@ def bench_linearize() -> list[Row]:
     import pinocchio as pin
 
     from leastaction import models
+    from leastaction.bench_linearize import bench_humanoid, bench_loops, bench_orders
 
     dt, empty = 0.001, pin.Model()
     no_data, none = empty.createData(), np.zeros(0)
-    overhead = _per_call(lambda: pin.computeABADerivatives(empty, no_data, none, none, none), 500)
+    overhead = per_call(lambda: pin.computeABADerivatives(empty, no_data, none, none, none), 500)
     sizes, times, out = (8, 16, 32, 64, 128, 256), {2: [], 4: []}, []  # type: ignore[var-annotated]
     for name, model in [("Panda", models.arm().build()), *((f"chain n={n}", _chain(n)) for n in sizes)]:
-        x, u = _start(model.nv)
+        x, u = start_of_chain(model.nv)
         peer = _pinocchio_chain(model)
         data = peer.createData()
-        theirs = _per_call(lambda: pin.computeABADerivatives(peer, data, x, u, u), 100) - overhead  # noqa: B023
-        step, derivative = _derivative_time(model, model.state(x, u), 2, dt)
+        theirs = per_call(lambda: pin.computeABADerivatives(peer, data, x, u, u), 100) - overhead  # noqa: B023
+        step, derivative = derivative_time(model, model.state(x, u), 2, dt)
         both = step + derivative
         what = f"galerkin:2 step and derivative, {name}, Pinocchio ABA derivatives"
         out.append(Row("linearize", what, "us", both, theirs, both / theirs, None))
         if name != "Panda":
             times[2].append(derivative)
-            times[4].append(_derivative_time(model, model.state(x, u), 4, dt)[1])
+            times[4].append(derivative_time(model, model.state(x, u), 4, dt)[1])
     for order, spent in times.items():
         exponent = float(np.polyfit(np.log(sizes[2:]), np.log(spent[2:]), 1)[0])
         name = f"exponent of the derivative of galerkin:{order}, n = 32 to 256"
         out.append(Row("linearize", name, "", exponent, None, exponent, 2.2))
-    return out
+    return [*out, *bench_humanoid(overhead), *bench_orders(), *bench_loops()]
 
 
 def bench_precision() -> list[Row]:

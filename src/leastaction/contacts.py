@@ -85,7 +85,7 @@ def contacts_of(
 ) -> Contacts:
     """The contacts at rows of states; (q, v) of a row begins the same step that the run took."""
     names = method.contact_pairs(model)
-    found = [np.zeros((0, 11))] * len(q)
+    found = [np.zeros((0, 12))] * len(q)
     if names:
         last = len(numbers) - 1
         for i, k in enumerate(numbers.tolist()):
@@ -93,11 +93,14 @@ def contacts_of(
             dt = clock.length(k if i < last or clock.uniform else k - 1)
             found[i] = method.contacts(model, model.state(q[i], v[i], float(t[i])), tau[i], dt)
     count = np.array([len(rows) for rows in found], dtype=np.int64)
-    table = np.zeros((len(q), int(count.max(initial=0)), 11))
+    table = np.zeros((len(q), int(count.max(initial=0)), 12))
     for i, rows in enumerate(found):
         table[i, : len(rows)] = rows
     used = np.arange(table.shape[1]) < count[:, None]
     pair = np.where(used, table[..., 0], -1).astype(np.int64)
+    # a contact may have been found from the second body's side
+    first = np.array([model.places[a].row if a != WORLD else 0 for a, _ in names] + [0])
+    table[..., 4:7] *= np.where(first[pair] == table[..., 11], 1.0, -1.0)[..., None]
     return Contacts(
         model, q, names, count, pair, table[..., 2], table[..., 3], table[..., 4:7], table[..., 7:10], table[..., 10]
     )

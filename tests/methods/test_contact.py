@@ -82,7 +82,8 @@ def test_lying_cylinder_rolls():
     half = np.sqrt(0.5)
     run = run_of(model, at(model, (0, 0, 0.1), quat=(half, half, 0, 0), linear=(1, 0, 0)), 0.01, 1.0)
     assert mean_rate(run)[0] == pytest.approx(2 / 3, abs=3e-4)  # measured 1.6e-4
-    assert run.q[:, 2].min() - 0.1 >= 0 and run.q[:, 2].max() - 0.1 < 1e-8
+    assert run.q[:, 2].min() - 0.1 >= 0
+    assert run.q[:, 2].max() - 0.1 < 1e-8
 
 
 def corners(run):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.kernels import entries, galerkin_step
+from leastaction.kernels import entries, galerkin_probe
 from leastaction.kernels.layout import BALL, IU, IX, KIND
-from leastaction.methods.galerkin import across, balance, link_rows, lobatto, wide_of
+from leastaction.methods.galerkin import across, balance, couplings, link_rows, lobatto, wide_of
 from leastaction.model.configuration import difference, retract
 from leastaction.spatial import quaternion, so3
 
@@ -84,8 +84,8 @@ class Probe:
     def __call__(self, xi: np.ndarray, x: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n, s = self.model.nv, self.s
         r, pn, y = np.zeros((n, s)), np.zeros(n), np.zeros(n * s)
-        galerkin_step.probe(
-            self.model.system, tuple(self.w.tolist()), wide_of(self.model),
+        galerkin_probe.probe(
+            self.model.system, tuple(self.w.tolist()), wide_of(self.model), None, couplings(self.model, s),
             (self.b, self.c, self.ahead, balance(s)), across(self.model.system.tree.gravity), 0.0,
             self.h, self.x if x is None else x, self.p, self.control[None], self.active, xi,
             np.zeros((s, link_rows(self.model))), r, pn, y,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.kernels import galerkin_step
+from leastaction.kernels import galerkin_probe
 from leastaction.methods.galerkin import across, balance, link_rows, lobatto, wide_of
 from leastaction.model.configuration import difference, retract
 from leastaction.papers.common import pendulum, starts
@@ -297,8 +297,8 @@ class Step:
         model, n = self.model, self.model.nv
         c, w, b, ahead = lobatto(1)
         r, y = np.zeros((n, 1)), np.zeros(n)
-        galerkin_step.probe(
-            model.system, tuple(w.tolist()), wide_of(model), (b, c, ahead, balance(1)),
+        galerkin_probe.probe(
+            model.system, tuple(w.tolist()), wide_of(model), None, None, (b, c, ahead, balance(1)),
             across(model.system.tree.gravity), 0.0, h, self.x, self.p, np.zeros((1, n)), False,
             np.column_stack([np.zeros(n), xi]), np.zeros((1, link_rows(model))), r, np.zeros(n), y,
         )  # fmt: skip

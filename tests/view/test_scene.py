@@ -88,6 +88,42 @@ def test_shapes_for_contact_are_drawn_where_there_are_no_others():
     assert [item.body for item in scene.items] == ["a", "b"]
 
 
+class TestGround:
+    def rolling(self, **ground):
+        m = la.Mechanism("ball")
+        m.add_body("ball", mass=1.0, shape=la.Sphere(0.1))
+        m.add_joint("root", "free", parent="world", child="ball")
+        m.add_ground(**ground)
+        return m.build()
+
+    def test_level_ground_is_no_item(self):
+        assert not any(item.ground for item in scene_of(self.rolling(height=0.3)).items)
+
+    def test_a_slope_is_drawn_where_it_is(self):
+        normal = np.array([0.6, 0.0, 0.8])
+        scene = scene_of(self.rolling(normal=normal, height=0.25))
+        (item,) = (item for item in scene.items if item.ground)
+        surface = scene.surfaces[item.surface]
+        points = surface.points @ item.pose[:3, :3].T + item.pose[:3, 3]
+        assert points @ normal == pytest.approx(np.full(len(points), 0.25), abs=1e-12)
+        assert surface.normals @ item.pose[:3, :3].T == pytest.approx(np.tile(normal, (len(points), 1)), abs=1e-12)
+
+    def test_a_field_has_its_heights(self):
+        heights = np.random.default_rng(3).uniform(0, 0.1, (4, 6))
+        model = self.rolling(heights=heights, spacing=(0.5, 0.25))
+        scene = scene_of(model)
+        (item,) = (item for item in scene.items if item.ground)
+        surface = scene.surfaces[item.surface]
+        assert np.ptp(surface.points, axis=0)[:2] == pytest.approx([1.5, 1.25])
+        assert {*np.unique(surface.points[:, 2].round(9))} == {*np.unique(heights.round(9))}
+        assert (surface.normals[:, 2] > 0).all()
+        assert len(surface.faces) == 30
+        # the picture need not hold it whole
+        run = la.simulate(model, dt=0.01, duration=0.0, method=la.Maximal())
+        low, high = bounds(record(run))
+        assert (high - low).max() == pytest.approx(0.2)
+
+
 class TestRecording:
     def test_rows_are_picked_at_a_steady_rate(self):
         t = np.arange(0, 10001) * 0.001

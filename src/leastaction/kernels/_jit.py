@@ -150,11 +150,23 @@ def optional(absent: Any, options: dict[str, Any] = SWEEP_OPTIONS) -> Callable[[
 
 def either(other: Callable[..., Any], options: dict[str, Any] = SWEEP_OPTIONS) -> Callable[[Callable[..., Any]], Any]:
     """A sweep with two forms: ``other`` is compiled in its place where its first argument is None."""
+    return forms(other, {}, options)
+
+
+def forms(
+    absent: Callable[..., Any], others: dict[type, Callable[..., Any]], options: dict[str, Any] = SWEEP_OPTIONS
+) -> Callable[[Callable[..., Any]], Any]:
+    """A sweep with several forms, by the type of its first argument.
+
+    ``absent`` is compiled where it is None, one of ``others`` where it is that tuple or named tuple, else the sweep.
+    """
 
     def wrap(function: Callable[..., Any]) -> Any:
         @overload(function, jit_options=options, strict=False)
         def choose(*args: Any) -> Any:
-            return other if isinstance(args[0], types.NoneType) else function
+            if isinstance(args[0], types.NoneType):
+                return absent
+            return others.get(getattr(args[0], "instance_class", type(None)), function)
 
         return function
 

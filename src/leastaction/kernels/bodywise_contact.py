@@ -33,8 +33,8 @@ import numpy as np
 
 from leastaction.kernels._jit import MEMORY_OPTIONS, kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6
-from leastaction.kernels.bodywise import less_outer, load_block, scaled6, store_block
 from leastaction.kernels.bodywise_graph import add_to
+from leastaction.kernels.bodywise_recursion import less_outer, load_block, scaled6, store_block
 from leastaction.kernels.contact_gap import gap
 from leastaction.kernels.contact_layout import DISC, ELLIPSOID, FEATURE, RA, RB, XA
 from leastaction.kernels.forces import row3, world_point
@@ -55,8 +55,9 @@ from leastaction.spatial._source.vector import (
     transpose,
 )
 
-# pair, feature, gap (m), normal force (N), force on body a in the world (3, N), point (3, m), slip in the step (m)
-CONTACT_COLUMNS = 11
+# pair, feature, gap (m), normal force (N), force on body a in the world (3, N), point (3, m), slip in the step (m),
+# row of body a
+CONTACT_COLUMNS = 12
 
 
 class Limits(NamedTuple):
@@ -257,7 +258,6 @@ def pair_blocks(plan, E, D, T, k, h, r0, r1, r2):
     if b > 0:
         zero = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         none = (zero, zero, zero, zero)
-        store_block(D, b, contact_block(T, k, 36, h, r0, r1, r2, -1.0, load_block(D, b)))
         add_to(plan, E, D, a, b, contact_block(T, k, 36, h, r0, r1, r2, 1.0, none))
         add_to(plan, E, D, b, a, contact_block(T, k, 18, h, r0, r1, r2, -1.0, none))
 
@@ -270,6 +270,9 @@ def contact_blocks(count, T, limits, x1, kappa, h, plan, E, B):
         push_bodies(T, k, B.W, h, c0)
         a = T.ints[k, 1]
         store_block(B.D, a, contact_block(T, k, 18, h, r0, r1, r2, 1.0, load_block(B.D, a)))
+        b = T.ints[k, 2]
+        if b > 0:
+            store_block(B.D, b, contact_block(T, k, 36, h, r0, r1, r2, -1.0, load_block(B.D, b)))
         pair_blocks(plan, E, B.D, T, k, h, r0, r1, r2)
     for k in range(limits.where.shape[0]):
         d, sign, s, gamma = limits.where[k, 0], limits.bounds[k, 0], T.U[k, 0], T.U[k, 1]
@@ -296,6 +299,7 @@ def report_contacts(contacts, T, count, B, rows, counts, k):
             rows[k, c, 4 + e] = f[e]
             rows[k, c, 7 + e] = x[e]
         rows[k, c, 10] = math.sqrt(T.g[c, 1] * T.g[c, 1] + T.g[c, 2] * T.g[c, 2])
+        rows[k, c, 11] = a
 
 
 # --- the step of the contact variables ------------------------------------------------------------------------------

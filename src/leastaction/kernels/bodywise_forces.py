@@ -15,8 +15,9 @@ from __future__ import annotations
 from leastaction.kernels._calls import call_law
 from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st6
-from leastaction.kernels.bodywise import load_block, shift_of, store_block
+from leastaction.kernels.bodywise import shift_of
 from leastaction.kernels.bodywise_graph import add_to
+from leastaction.kernels.bodywise_recursion import load_block, store_block
 from leastaction.kernels.coordinates import forces_in, positions_out, rates_out
 from leastaction.kernels.explicit import copy
 from leastaction.kernels.forces import other_forces, row3, world_point

@@ -24,7 +24,7 @@ import numpy as np
 
 from leastaction.kernels._jit import MEMORY_OPTIONS, either, kernel, optional, sweep
 from leastaction.kernels._lanes import ld6, st6
-from leastaction.kernels.bodywise import (
+from leastaction.kernels.bodywise_recursion import (
     add_blocks,
     ball_factors,
     ball_numbers,

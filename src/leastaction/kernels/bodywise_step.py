@@ -147,7 +147,7 @@ def rollout(
     past (nu, 3), lengths (3,), known (4,): displacements, lengths and number of the last three steps; contacts of the
     last step; whether there was a step; 1 if the first step moves by h times the rates, as Bruedigam et al. start.
     contacts and limits may be None; kept: their variables of the last step (``make_touch``). effort (nv,): bounds of
-    the control. out_c (rows, contacts, 11), out_n (rows,): what contacts did in the step that ends at a row. Returns
+    the control. out_c (rows, contacts, 12), out_n (rows,): what contacts did in the step that ends at a row. Returns
     (steps done, status, row); after a failure x, p are those of the last good step.
     """
     tree, nu = system.tree, p.size

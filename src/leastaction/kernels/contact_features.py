@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from leastaction.kernels._jit import entry, sweep
+from leastaction.kernels._jit import either, entry, sweep
 from leastaction.kernels.contact_boxes import box_box
 from leastaction.kernels.contact_heights import ball_heights, cylinder_heights, plane_under
 from leastaction.kernels.contact_layout import (
@@ -51,22 +51,20 @@ from leastaction.kernels.forces import row3, row9, world_point
 from leastaction.spatial._source.vector import axpy3, dot3, sub3, tmatvec
 
 
-@sweep
-def ball_any(contacts, out, count, feature, a, x, r, s):
-    """A ball of row a against any shape it can touch."""
-    if contacts.shapes[s, CODE] == HEIGHTS:
-        return ball_heights(contacts, out, count, feature, a, x, r, s)
-    return ball_solid(contacts, out, count, feature, a, x, r, s)
+def unchanged(*args):
+    """In place of a part that a mechanism does not need: the count as it came in."""
+    return args[3]
+
+
+@either(unchanged)
+def heights_ball(table, contacts, out, count, feature, a, x, r, s):
+    """A ball over a height field, if there is one."""
+    return ball_heights(contacts, out, count, feature, a, x, r, s)
 
 
 @sweep
-def oval_plane(contacts, out, count, sa, sb):
-    """An ellipsoid over a half-space, or over the triangle of a height field under its centre."""
-    a, Ra, ca = shape_pose(contacts, sa, out[2])
-    b, Rb, cb = shape_pose(contacts, sb, out[2])
-    xb, n = cb, column(Rb, 2)
-    if contacts.shapes[sb, CODE] == HEIGHTS:
-        xb, n, _ = plane_under(contacts, sb, Rb, cb, ca)
+def oval_plane(contacts, out, count, sa, a, Ra, ca, b, xb, n):
+    """An ellipsoid over a plane of b."""
     h, y = row3(contacts.frames, sa, SIZE), tmatvec(Ra, n)
     y = (h[0] * y[0], h[1] * y[1], h[2] * y[2])
     gap = dot3(n, sub3(ca, xb)) - math.sqrt(dot3(y, y))
@@ -78,6 +76,53 @@ def oval_plane(contacts, out, count, sa, sb):
         for c in range(9):
             out[1][count, MATRIX + c] = T[c] * (h[0] if c % 3 == 0 else (h[1] if c % 3 == 1 else h[2]))
     return after
+
+
+@either(unchanged)
+def heights_solid(table, contacts, out, count, sa, sb):
+    """A cylinder or an ellipsoid over a height field, if there is one."""
+    a, R, c = shape_pose(contacts, sa, out[2])
+    size = row3(contacts.frames, sa, SIZE)
+    if contacts.shapes[sa, CODE] == CYLINDER:
+        return cylinder_heights(contacts, out, count, a, R, c, size[0], size[1], sb)
+    b, Rb, cb = shape_pose(contacts, sb, out[2])
+    xb, n, _ = plane_under(contacts, sb, Rb, cb, c)
+    return oval_plane(contacts, out, count, sa, a, R, c, b, xb, n)
+
+
+@either(unchanged)
+def two_boxes(table, contacts, out, count, sa, sb):
+    """Two boxes, if there is such a pair."""
+    a, Ra, ca = shape_pose(contacts, sa, out[2])
+    b, Rb, cb = shape_pose(contacts, sb, out[2])
+    size, other = row3(contacts.frames, sa, SIZE), row3(contacts.frames, sb, SIZE)
+    return box_box(out, count, a, Ra, ca, size, b, Rb, cb, other)
+
+
+@either(unchanged)
+def round_solids(table, contacts, out, count, sa, sb):
+    """A capsule or cylinder against a capsule, cylinder or box, if there is such a pair."""
+    one, two = contacts.shapes[sa, CODE], contacts.shapes[sb, CODE]
+    a, Ra, ca = shape_pose(contacts, sa, out[2])
+    b, Rb, cb = shape_pose(contacts, sb, out[2])
+    size, other = row3(contacts.frames, sa, SIZE), row3(contacts.frames, sb, SIZE)
+    if one == CAPSULE:
+        if two == CAPSULE:
+            return capsule_capsule(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other[0], other[1])
+        if two == CYLINDER:
+            return capsule_cylinder(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other[0], other[1])
+        return capsule_box(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other)
+    if two == CYLINDER:
+        return cylinder_cylinder(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other[0], other[1])
+    return cylinder_box(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other)
+
+
+@sweep
+def ball_any(contacts, out, count, feature, a, x, r, s):
+    """A ball of row a against any shape it can touch."""
+    if contacts.shapes[s, CODE] == HEIGHTS:
+        return heights_ball(contacts.heights, contacts, out, count, feature, a, x, r, s)
+    return ball_solid(contacts, out, count, feature, a, x, r, s)
 
 
 @sweep
@@ -95,20 +140,20 @@ def solid_plane(contacts, out, count, sa, sb):
             x = axpy3(size[2] if k < 4 else -size[2], column(R, 2), x)
             count = ball_any(contacts, out, count, k, a, x, 0.0, sb)
         return count
+    if contacts.shapes[sb, CODE] == HEIGHTS:
+        return heights_solid(contacts.heights, contacts, out, count, sa, sb)
+    b, Rb, cb = shape_pose(contacts, sb, out[2])
+    n = column(Rb, 2)
     if code == CYLINDER:
-        if contacts.shapes[sb, CODE] == HEIGHTS:
-            return cylinder_heights(contacts, out, count, a, R, c, size[0], size[1], sb)
-        b, Rb, cb = shape_pose(contacts, sb, out[2])
-        n = column(Rb, 2)
-        return rims_plane(out, count, 0, a, R, c, size[0], size[1], b, cb, n, False, False, Rb, size)
-    return oval_plane(contacts, out, count, sa, sb)
+        return rims_plane(out, count, 0, a, R, c, size[0], size[1], b, cb, n, math.inf, False, Rb, size)
+    return oval_plane(contacts, out, count, sa, a, R, c, b, cb, n)
 
 
 @sweep
 def pair_contacts(contacts, out, count, sa, sb):
     """Contacts of one pair of shapes, of which sa has the smaller code."""
     one, two = contacts.shapes[sa, CODE], contacts.shapes[sb, CODE]
-    a, Ra, ca = shape_pose(contacts, sa, out[2])
+    a, _, ca = shape_pose(contacts, sa, out[2])
     if one == POINT_SET:
         first = contacts.shapes[sa, FIRST]
         for k in range(contacts.shapes[sa, COUNT]):
@@ -120,19 +165,9 @@ def pair_contacts(contacts, out, count, sa, sb):
         return ball_any(contacts, out, count, 0, a, ca, size[0], sb)
     if two in (HALF_SPACE, HEIGHTS):
         return solid_plane(contacts, out, count, sa, sb)
-    b, Rb, cb = shape_pose(contacts, sb, out[2])
-    other = row3(contacts.frames, sb, SIZE)
-    if one == CAPSULE:
-        if two == CAPSULE:
-            return capsule_capsule(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other[0], other[1])
-        if two == CYLINDER:
-            return capsule_cylinder(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other[0], other[1])
-        return capsule_box(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other)
-    if one == CYLINDER:
-        if two == CYLINDER:
-            return cylinder_cylinder(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other[0], other[1])
-        return cylinder_box(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other)
-    return box_box(out, count, a, Ra, ca, size, b, Rb, cb, other)
+    if one == BOX and two == BOX:
+        return two_boxes(contacts.boxes, contacts, out, count, sa, sb)
+    return round_solids(contacts.rounds, contacts, out, count, sa, sb)
 
 
 @sweep

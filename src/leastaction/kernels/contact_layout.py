@@ -55,6 +55,10 @@ class Contacts(NamedTuple):
                       HALF_SPACE none, normal z; HEIGHTS spacing along x and y, heights along z
     points   (nk, 3)  points of point sets, in the frames of their rows, metres
     heights  (nh,)    heights of height fields, x by x, metres
+    boxes    (nb,)    rows of ``pairs`` with two boxes
+    rounds   (nr,)    rows of ``pairs`` with a capsule or cylinder against a capsule, cylinder or box
+
+    The last three are None where a mechanism has none, so that a smaller program is compiled for it.
     """
 
     pairs: Ints
@@ -62,4 +66,6 @@ class Contacts(NamedTuple):
     shapes: Ints
     frames: Floats
     points: Floats
-    heights: Floats
+    heights: Floats | None
+    boxes: Ints | None
+    rounds: Ints | None

@@ -30,13 +30,16 @@ from leastaction.kernels.contact_shapes import (
     write_plane,
     write_points,
 )
-from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, scale3, sub3
+from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, scale3, sub3, tmatvec
 
 CONE = 1e-6
 """How far a normal may leave the cone of an edge."""
 
-SEARCH = 30
-"""Steps of the search for the nearest points of a rim and a line."""
+SEARCH = 12
+"""Steps of the search for the nearest points of two rims, from tangents."""
+
+TURNS = 30
+"""Largest number of turns in the search for the nearest points of a rim and a line."""
 
 
 @kernel
@@ -108,6 +111,14 @@ def box_edge(R, c, h, k):
     return axpy3(hf, f, axpy3(hg, g, c)), e, hj, f, g
 
 
+@kernel
+def box_corner(R, c, h, k):
+    """Corner k (0 to 7) of a box."""
+    x = axpy3(h[0] if k % 2 == 0 else -h[0], column(R, 0), c)
+    x = axpy3(h[1] if k % 4 < 2 else -h[1], column(R, 1), x)
+    return axpy3(h[2] if k < 4 else -h[2], column(R, 2), x)
+
+
 @sweep
 def segment_box(out, count, feature, a, xa, ea, ha, ra, b, Rb, cb, hb):
     """A segment with a radius against the edges of a box that it passes."""
@@ -137,7 +148,16 @@ def capsule_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
     e = column(Ra, 2)
     count = ball_box(out, count, 0, a, axpy3(ha, e, ca), ra, b, Rb, cb, hb)
     count = ball_box(out, count, 1, a, axpy3(-ha, e, ca), ra, b, Rb, cb, hb)
-    return segment_box(out, count, 2, a, ca, e, ha, ra, b, Rb, cb, hb)
+    count = segment_box(out, count, 2, a, ca, e, ha, ra, b, Rb, cb, hb)
+    # corners of the box at the side of the capsule, where it looks away from the box
+    for k in range(8):
+        x = box_corner(Rb, cb, hb, k)
+        z = dot3(e, sub3(x, ca))
+        n, _ = unit_or(sub3(axpy3(z, e, ca), x), e)
+        y, v = tmatvec(Rb, n), tmatvec(Rb, sub3(x, cb))
+        if abs(z) < ha and y[0] * v[0] >= 0.0 and y[1] * v[1] >= 0.0 and y[2] * v[2] >= 0.0:
+            count = write_line(out, count, 20 + k, b, x, 0.0, a, axpy3(z, e, ca), ra, e)
+    return count
 
 
 @kernel
@@ -146,6 +166,14 @@ def rim_point(m, e, R, radius, x):
     d = sub3(x, m)
     u, _ = unit_or(axpy3(-dot3(e, d), e, d), column(R, 0))
     return axpy3(radius, u, m), u
+
+
+@kernel
+def not_past(gap, x, m, n, radius):
+    """Whether a point x that is behind a rim (middle m, normal n of its cap) is inside the cylinder, not past it."""
+    d = sub3(x, m)
+    z = dot3(n, d)
+    return gap > -1e-3 * radius or (z <= 0.0 and dot3(d, d) - z * z <= radius * radius and gap > -0.5 * radius)
 
 
 @sweep
@@ -167,21 +195,28 @@ def segment_rim(out, count, feature, a, xa, ea, ha, ra, f, g, b, Rb, cb, rb, hb)
         s = (-B + (root if k < 2 else -root)) / A
         side = 1.0 if k % 2 == 0 else -1.0
         m, cap = axpy3(side * hb, eb, cb), scale3(side, eb)
-        # nearest points, from there
+        # nearest points, from there, by turns
         x, u = rim_point(m, eb, Rb, rb, axpy3(s, ea, xa))
-        for _ in range(SEARCH):
-            s = dot3(ea, sub3(x, xa))
+        for _ in range(TURNS):
+            before, s = s, dot3(ea, sub3(x, xa))
+            if abs(s - before) < 1e-12 * rb:
+                break
             x, u = rim_point(m, eb, Rb, rb, axpy3(s, ea, xa))
         if abs(s) >= ha:
             continue
-        tangent = cross(eb, u)
+        tangent, pa = cross(eb, u), axpy3(s, ea, xa)
         n, sine = unit_or(cross(ea, tangent), eb)
         n = scale3(1.0 if dot3(n, add3(u, cap)) >= 0.0 else -1.0, n)
-        # between cap and side of the cylinder, between the faces of the edge
-        if sine < PARALLEL or dot3(n, u) < -CONE or dot3(n, cap) < -CONE or dot3(n, f) > CONE or dot3(n, g) > CONE:
+        if sine < PARALLEL:
+            # along the tangent: the point of the rim against the round side
+            n, _ = unit_or(sub3(pa, x), u)
+            if ra > 0.0 and dot3(n, u) >= -CONE and dot3(n, cap) >= -CONE:
+                count = write_line(out, count, feature + k, b, x, 0.0, a, pa, ra, ea)
             continue
-        pa = axpy3(s, ea, xa)
-        if dot3(n, sub3(pa, x)) > -max(ra, 0.5 * rb):
+        # between cap and side of the cylinder, between the faces of the edge
+        if dot3(n, u) < -CONE or dot3(n, cap) < -CONE or dot3(n, f) > CONE or dot3(n, g) > CONE:
+            continue
+        if not_past(dot3(n, sub3(pa, x)), pa, m, cap, rb):
             count = write_lines(out, count, feature + k, a, pa, ra, ea, b, x, 0.0, tangent, n)
     return count
 
@@ -197,9 +232,13 @@ def capsule_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
 
 
 @kernel
-def over(x, b_box, R, c, h):
+def over(x, n, deep, b_box, R, c, h):
     """Whether a point, moved along the axis z of a face's frame R, c, meets it: a rectangle or a disc of size h."""
+    if deep == math.inf:
+        return True
     d = sub3(x, c)
+    if dot3(n, d) < -deep:
+        return False
     y0, y1 = dot3(column(R, 0), d), dot3(column(R, 1), d)
     if b_box:
         return abs(y0) <= h[0] and abs(y1) <= h[1]
@@ -207,10 +246,11 @@ def over(x, b_box, R, c, h):
 
 
 @sweep
-def rims_plane(out, count, feature, a, Ra, ca, ra, ha, b, xb, n, limited, b_box, R, h):
+def rims_plane(out, count, feature, a, Ra, ca, ra, ha, b, xb, n, deep, b_box, R, h):
     """Both rims of a cylinder over a plane of b: a disc where it is tilted, else four points of the rim.
 
-    Where ``limited``, only what lies over the face of frame R, middle xb and size h counts.
+    Only what lies over the face of frame R, middle xb and size h counts, and not deeper under it than ``deep``; all
+    counts where that is infinite.
     """
     e = column(Ra, 2)
     c = dot3(n, e)
@@ -220,14 +260,14 @@ def rims_plane(out, count, feature, a, Ra, ca, ra, ha, b, xb, n, limited, b_box,
         m = axpy3(ha if k == 0 else -ha, e, ca)
         if s > TILT:
             x = axpy3(-ra, low, m)
-            if not limited or over(x, b_box, R, xb, h):
+            if over(x, n, deep, b_box, R, xb, h):
                 gap = dot3(n, sub3(x, xb))
                 count = write(out, count, gap, DISC, feature + 5 * k, a, m, ra, e, b, xb, 0.0, n, 1.0)
         else:
             for j in range(4):
                 u = low if j % 2 == 0 else turn
                 x = axpy3(-ra if j < 2 else ra, u, m)
-                if not limited or over(x, b_box, R, xb, h):
+                if over(x, n, deep, b_box, R, xb, h):
                     count = write_plane(out, count, feature + 5 * k + 1 + j, a, x, 0.0, b, xb, n)
     return count
 
@@ -253,12 +293,10 @@ def cylinder_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
     hu = hb[1] if face == 0 else (hb[2] if face == 1 else hb[0])
     hv = hb[2] if face == 0 else (hb[0] if face == 1 else hb[1])
     xb = axpy3(depth, n, cb)
-    count = rims_plane(out, count, 0, a, Ra, ca, ra, ha, b, xb, n, True, True, frame, (hu, hv, 0.0))
+    count = rims_plane(out, count, 0, a, Ra, ca, ra, ha, b, xb, n, depth, True, frame, (hu, hv, 0.0))
     # corners
     for k in range(8):
-        x = axpy3(hb[0] if k % 2 == 0 else -hb[0], column(Rb, 0), cb)
-        x = axpy3(hb[1] if k % 4 < 2 else -hb[1], column(Rb, 1), x)
-        x = axpy3(hb[2] if k < 4 else -hb[2], column(Rb, 2), x)
+        x = box_corner(Rb, cb, hb, k)
         # only those that look at the cylinder
         if dot3(sub3(x, cb), d) > 0.0:
             count = ball_cylinder(out, count, 20 + k, b, x, 0.0, a, Ra, ca, ra, ha)
@@ -284,7 +322,7 @@ def rim_side(out, count, feature, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
         m, cap = axpy3(side * ha, ea, ca), scale3(side, ea)
         z = dot3(eb, sub3(m, cb))
         x, u = rim_point(m, ea, Ra, ra, axpy3(z, eb, cb))
-        for _ in range(SEARCH):
+        for _ in range(TURNS):
             z = dot3(eb, sub3(x, cb))
             x, u = rim_point(m, ea, Ra, ra, axpy3(z, eb, cb))
         n, _ = unit_or(sub3(x, axpy3(z, eb, cb)), scale3(-1.0, u))
@@ -294,23 +332,49 @@ def rim_side(out, count, feature, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
 
 
 @sweep
-def rim_rim(out, count, feature, a, ma, ea, ra, b, mb, eb, rb, n):
-    """Two rims that lie on each other: the two places where they cross, seen along n, as tangents."""
+def rim_rim(out, count, feature, a, Ra, ma, na, ra, b, Rb, mb, nb, rb):
+    """The rims of two caps (middles m, outward normals n) where they cross, as their tangents.
+
+    The search starts from the points of the first rim in the plane of the second, or on the second circle where the
+    caps lie on each other.
+    """
+    v, tilt = unit_or(axpy3(-dot3(nb, na), na, nb), column(Ra, 0))
     d = sub3(ma, mb)
-    d = axpy3(-dot3(n, d), n, d)
-    v, apart = unit_or(d, (0.0, 0.0, 0.0))
-    if apart >= ra + rb or apart <= abs(ra - rb) or apart < 1e-12:
+    if tilt > TILT:
+        # ma + ra (c v + s w) has the height of mb along nb
+        c = -dot3(nb, d) / (ra * tilt)
+        w = cross(na, v)
+    else:
+        # circles in one plane
+        w, apart = unit_or(axpy3(-dot3(na, d), na, d), (0.0, 0.0, 0.0))
+        if not apart > 1e-9 * rb:
+            return count
+        c = (rb * rb - ra * ra - apart * apart) / (2.0 * ra * apart)
+        v, w = w, cross(na, w)
+    if abs(c) > 1.0 + TILT:
         return count
-    x = (apart * apart + rb * rb - ra * ra) / (2.0 * apart)
-    y = math.sqrt(max(0.0, rb * rb - x * x))
-    w = cross(n, v)
+    c = clip(c, 1.0)
+    s = math.sqrt(1.0 - c * c)
+    last = ma
     for k in range(2):
-        p = axpy3(x, v, axpy3(y if k == 0 else -y, w, mb))
-        ub, ua = sub3(p, mb), sub3(p, ma)
-        ub, _ = unit_or(axpy3(-dot3(eb, ub), eb, ub), v)
-        ua, _ = unit_or(axpy3(-dot3(ea, ua), ea, ua), v)
-        xa, xb = axpy3(ra, ua, ma), axpy3(rb, ub, mb)
-        count = write_lines(out, count, feature + k, a, xa, 0.0, cross(ea, ua), b, xb, 0.0, cross(eb, ub), n)
+        ua = axpy3(c, v, scale3(s if k == 0 else -s, w))
+        xa = axpy3(ra, ua, ma)
+        xb, ub = rim_point(mb, nb, Rb, rb, xa)
+        for _ in range(SEARCH):
+            p, q = nearest(xa, cross(na, ua), ra, xb, cross(nb, ub), rb)
+            xa, ua = rim_point(ma, na, Ra, ra, axpy3(p, cross(na, ua), xa))
+            xb, ub = rim_point(mb, nb, Rb, rb, axpy3(q, cross(nb, ub), xb))
+        ta, tb = cross(na, ua), cross(nb, ub)
+        n, sine = unit_or(cross(ta, tb), nb)
+        n = scale3(1.0 if dot3(n, add3(ub, nb)) >= 0.0 else -1.0, n)
+        # out of both solids
+        apart = min(min(dot3(n, ub), dot3(n, nb)), -max(dot3(n, ua), dot3(n, na)))
+        # both searches may end at one place
+        moved = sub3(xa, last)
+        new = k == 0 or dot3(moved, moved) > 1e-6 * ra * ra
+        last = xa
+        if new and sine >= PARALLEL and apart >= -CONE and not_past(dot3(n, sub3(xa, xb)), xa, mb, nb, rb):
+            count = write_lines(out, count, feature + k, a, xa, 0.0, ta, b, xb, 0.0, tb, n)
     return count
 
 
@@ -320,25 +384,28 @@ def cylinder_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
     ea, eb, d = column(Ra, 2), column(Rb, 2), sub3(ca, cb)
     count = segments(out, count, 0, a, ca, ea, ha, ra, b, cb, eb, hb, rb)
     c = cross(ea, eb)
-    # ends side by side, where nearly parallel
+    # ends side by side, where nearly parallel and not on top of each other
+    beside = 0.81 * (ra + rb) * (ra + rb)
     if dot3(c, c) < PARALLEL * PARALLEL:
         for k in range(2):
             side = 1.0 if k == 0 else -1.0
             end = axpy3(side * ha, ea, ca)
             z = dot3(eb, sub3(end, cb))
-            if abs(z) < hb and dot3(sub3(end, cb), sub3(end, cb)) - z * z > 0.25 * rb * rb:
+            if abs(z) < hb and dot3(sub3(end, cb), sub3(end, cb)) - z * z > beside:
                 count = write_line(out, count, 1 + k, a, end, ra, b, axpy3(z, eb, cb), rb, eb)
             end = axpy3(side * hb, eb, cb)
             z = dot3(ea, sub3(end, ca))
-            if abs(z) < ha and dot3(sub3(end, ca), sub3(end, ca)) - z * z > 0.25 * ra * ra:
+            if abs(z) < ha and dot3(sub3(end, ca), sub3(end, ca)) - z * z > beside:
                 count = write_line(out, count, 3 + k, b, end, rb, a, axpy3(z, ea, ca), ra, ea)
     # the caps that look at each other
     na = scale3(-1.0 if dot3(ea, d) >= 0.0 else 1.0, ea)
     nb = scale3(1.0 if dot3(eb, d) >= 0.0 else -1.0, eb)
     ma, mb = axpy3(ha, na, ca), axpy3(hb, nb, cb)
-    count = rims_plane(out, count, 10, a, Ra, ca, ra, ha, b, mb, nb, True, False, Rb, (rb, 0.0, 0.0))
-    count = rims_plane(out, count, 20, b, Rb, cb, rb, hb, a, ma, na, True, False, Ra, (ra, 0.0, 0.0))
-    if dot3(na, nb) < -1.0 + 0.5 * TILT:
-        count = rim_rim(out, count, 30, a, ma, ea, ra, b, mb, eb, rb, nb)
+    count = rims_plane(out, count, 10, a, Ra, ca, ra, ha, b, mb, nb, hb, False, Rb, (rb, 0.0, 0.0))
+    count = rims_plane(out, count, 20, b, Rb, cb, rb, hb, a, ma, na, ha, False, Ra, (ra, 0.0, 0.0))
+    for k in range(4):
+        pa, pb = scale3(1.0 if k % 2 == 0 else -1.0, ea), scale3(1.0 if k < 2 else -1.0, eb)
+        qa, qb = axpy3(ha, pa, ca), axpy3(hb, pb, cb)
+        count = rim_rim(out, count, 30 + 2 * k, a, Ra, qa, pa, ra, b, Rb, qb, pb, rb)
     count = rim_side(out, count, 40, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb)
     return rim_side(out, count, 50, b, Rb, cb, rb, hb, a, Ra, ca, ra, ha)

@@ -119,9 +119,14 @@ def size(s, wide):
 @memory
 def make_step_work(tree, w, wide, loaded):
     """Scratch memory for steps with len(w) nodes; ``loaded`` says whether impulses act on bodies."""
-    n, nu, s = tree.rows.shape[0], tree.rates.shape[0], len(w) - 1
-    N, k = size(s, wide), s + 1
-    D1F = n if len(wide) > 0 else 0
+    s = len(w) - 1
+    return sized_work(tree, s, s + 1, size(s, wide), tree.rows.shape[0] if len(wide) > 0 else 0, loaded)
+
+
+@memory
+def sized_work(tree, s, k, N, D1F, loaded):
+    """Scratch memory for s unknowns a coordinate, k points, a state of N numbers, and D1F rows of force derivatives."""
+    n, nu = tree.rows.shape[0], tree.rates.shape[0]
     # buffers of the Newton matrix: a row hands its own to its parent, unless the parent already has one
     slot, holds, used = np.zeros((n, 2), np.int64), np.full(n, -1), 0
     for i in range(n - 1, 0, -1):
@@ -141,7 +146,7 @@ def make_step_work(tree, w, wide, loaded):
         mass[i] += tree.const[i, MASS]
         mass[tree.rows[i, PARENT]] += mass[i]
     return StepWork(
-        np.zeros((nu, k)), np.zeros((nu, k)), np.zeros((n, 12 * k)), np.zeros((nu, 6 * k)), np.zeros((nu, 6 * k)),
+        np.zeros((nu, s + 1)), np.zeros((nu, k)), np.zeros((n, 12 * k)), np.zeros((nu, 6 * k)), np.zeros((nu, 6 * k)),
         np.zeros((nu, 6 * k)), np.zeros((n, 9 * k)), np.zeros((n, 3 * k)), np.zeros((n, 6 * k)), np.zeros((n, 6 * k)),
         np.zeros((nu, k)), np.zeros((nu, k)), np.zeros((n if loaded else 0, 6 * k)), np.zeros((nu, s)), np.zeros(nu),
         mass,

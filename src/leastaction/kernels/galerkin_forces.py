@@ -6,9 +6,8 @@ L = [-p^, 1] of a point p, a force f there that is fixed in the world has K = L^
 
     KC   (n+1, 72 s)  K of nodes 0..s-1 and then C of them, by rows, already times w_a h
 
-Springs between two bodies also couple their motions. These terms are left out of the direction (not of the residual):
-it is then that of springs whose other end stands still, which converges linearly where such a spring is stiff. A
-potential of the user without its second derivative counts as constant.
+Of a force on several bodies that move, only the turning of the bodies under it is here; ``galerkin_couplings`` has the
+rest. A potential of the user without its second derivative counts as constant.
 """
 
 # mypy: ignore-errors
@@ -115,6 +114,16 @@ def block_of(D, k, n, r, c):
     )  # fmt: skip
 
 
+@kernel
+def moving(forces, b, count):
+    """How many bodies of a force are not fixed to the world."""
+    n = 0
+    for c in range(b, b + count):
+        if forces.bodies[c] > 0:
+            n += 1
+    return n
+
+
 @optional(None)
 def force_derivatives(forces, t, wh, P, V, KC, o, o2, given, result, square):
     """Add the derivatives of all forces at one node to the table KC: K from column o on, C from o2 on."""
@@ -128,7 +137,10 @@ def force_derivatives(forces, t, wh, P, V, KC, o, o2, given, result, square):
             va = add3(ld3(V, i, 3), cross(ld3(V, i, 0), pa))
             vb = add3(ld3(V, j, 3), cross(ld3(V, j, 0), pb))
             f = point_spring(pa, va, pb, vb, data[k, 6], data[k, 7], data[k, 8])
-            by_r, by_w = spring_derivatives(sub3(pb, pa), sub3(vb, va), data[k, 6], data[k, 7], data[k, 8])
+            zero = spread(0.0, (0.0, 0.0, 0.0))
+            by_r, by_w = zero, zero
+            if i == 0 or j == 0:
+                by_r, by_w = spring_derivatives(sub3(pb, pa), sub3(vb, va), data[k, 6], data[k, 7], data[k, 8])
             spring_end(KC, i, o, o2, wh, pa, va, f, by_r, by_w)
             spring_end(KC, j, o, o2, wh, pb, vb, (-f[0], -f[1], -f[2]), by_r, by_w)
         elif kind == POINT_FORCE:
@@ -146,7 +158,7 @@ def force_derivatives(forces, t, wh, P, V, KC, o, o2, given, result, square):
                 add_block(KC, i, o, 0, 0, spread(0.0, scale3(wh, (result[0], result[1], result[2]))))
                 f = scale3(wh, (result[3], result[4], result[5]))
                 add_arm(KC, i, o, p, spread(0.0, f), spread(0.0, (0.0, 0.0, 0.0)))
-        elif forces.address[k, 1] != 0:
+        elif forces.address[k, 1] != 0 and moving(forces, b, count) < 2:
             give_bodies(forces, b, count, P, V, given)
             call_force(forces.address[k, 1], t, given, square)
             for c in range(count):

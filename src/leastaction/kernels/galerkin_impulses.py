@@ -176,8 +176,8 @@ def has_forces(forces):
 
 @optional(None)
 def body_derivatives(forces, nodes, t, w, f, square):
-    """w.KC: derivatives of the impulses of the forces on bodies, nodes 0..s-1."""
-    s = len(nodes.w) - 1
+    """w.KC: derivatives of the impulses of the forces on bodies, nodes 0..s-1, or all s points of Gauss."""
+    s = w.KC.shape[1] // 72
     for i in range(w.KC.shape[0]):
         for e in range(w.KC.shape[1]):
             w.KC[i, e] = 0.0

@@ -157,9 +157,9 @@ def wide_columns(tree, nodes, w, i, d, j, n, base):
 
 
 @sweep
-def wide_own(tree, nodes, w, i, q, N):
+def wide_own(tree, nodes, w, D, i, q, N):
     """Derivatives of gravity and of the forces on one body, in its block of D."""
-    s, D, m = len(nodes.w) - 1, w.D, tree.const[i, MASS]
+    s, m = len(nodes.w) - 1, tree.const[i, MASS]
     g = (tree.gravity[0], tree.gravity[1], tree.gravity[2])
     for a in range(s):
         at = 6 * (s + 1) + 6 * a
@@ -427,7 +427,7 @@ def direction(tree, nodes, w, K, Dm):
             for a in range(s + 1):
                 add_own(D, q, N, 6 * a, nodes.w[a] * h, ld6(w.M, i, 9 * a), ld3(w.M, i, 9 * a + 6), m)
         if len(nodes.wide) > 0:
-            wide_own(tree, nodes, w, i, q, N)
+            wide_own(tree, nodes, w, D, i, q, N)
         if n == 3:
             eliminate_ball(tree, nodes, w, i, d, q, K, Dm)
         else:
@@ -464,7 +464,12 @@ def again(tree, nodes, w, R, l, y):
     l (n+1, N) is scratch. O(n).
     """
     s = len(nodes.w) - 1
-    N = size(s, nodes.wide)
+    again_sized(size(s, nodes.wide), s, tree, w, R, l, y)
+
+
+@kernel
+def again_sized(N, s, tree, w, R, l, y):
+    """``again`` for a state of N numbers."""
     zero = pack_of(0.0, 0.0, 0.0, 0.0)
     for i in range(tree.rows.shape[0]):
         for e in range(0, N, 4):

@@ -18,9 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.kernels._jit import MEMORY_OPTIONS, either, optional, sweep
+from leastaction.kernels._jit import MEMORY_OPTIONS, forms, sweep
 from leastaction.kernels.articulated import expand, reduce
-from leastaction.kernels.galerkin_newton import again, direction
+from leastaction.kernels.galerkin_dense import Dense, Densely, dense_again, dense_direction, make_dense
+from leastaction.kernels.galerkin_gauss_newton import exact_again, exact_direction
 from leastaction.kernels.layout import BALL, IU, KIND, Floats
 from leastaction.kernels.legendre import factor_mass, to_child_axes, to_parent_axes
 
@@ -40,9 +41,18 @@ class Quasi(NamedTuple):
     dr: Floats
 
 
-@optional(None, MEMORY_OPTIONS)
-def make_quasi(T, kind, nu, s, most):
-    """Scratch memory of the quasi-Newton methods; None for Newton's."""
+def _no_quasi(T, kind, tree, s, wide, most):
+    return None
+
+
+def _dense_quasi(T, kind, tree, s, wide, most):
+    return make_dense(tree, s, wide)
+
+
+@forms(_no_quasi, {Densely: _dense_quasi}, MEMORY_OPTIONS)
+def make_quasi(T, kind, tree, s, wide, most):
+    """Scratch memory of the quasi-Newton methods, or of the dense one; None for Newton's."""
+    nu = tree.rates.shape[0]
     pairs = most if kind == BROYDEN else 0
     return Quasi(
         T, np.zeros(nu), np.zeros((s, nu)), np.zeros((pairs, nu * s)), np.zeros((pairs, nu * s)), np.zeros(nu * s),
@@ -50,7 +60,11 @@ def make_quasi(T, kind, nu, s, most):
     )  # fmt: skip
 
 
-@optional(None)
+def _nothing(Q, tree, x, f):
+    pass
+
+
+@forms(_nothing, {Dense: _nothing})
 def factor_quasi(Q, tree, x, f):
     """Factor M at the start of the step."""
     for d in range(f.f.size):
@@ -58,7 +72,11 @@ def factor_quasi(Q, tree, x, f):
     factor_mass(tree, x, f)
 
 
-@optional(False)
+def _guarded(Q):
+    return False
+
+
+@forms(_guarded, {Dense: _guarded})
 def unguarded(Q):
     """Whether steps are taken without a line search: RIQN, as its paper has it."""
     return Q.past.shape[0] == 0
@@ -89,22 +107,30 @@ def by_mass(Q, tree, h, x, f, R, y):
                 y[d * s + n * g + j] = h * t
 
 
-def _exact_again(Q, tree, nodes, x, w, f, l, R, y):
-    again(tree, nodes, w, R, l, y)
+def _exact_again(Q, points, tree, nodes, x, w, f, l, R, y):
+    exact_again(points, tree, nodes, w, R, l, y)
 
 
-@either(_exact_again)
-def solve_again(Q, tree, nodes, x, w, f, l, R, y):
+def _dense_again(Q, points, tree, nodes, x, w, f, l, R, y):
+    dense_again(Q, tree, nodes, w, R, y)
+
+
+@forms(_exact_again, {Dense: _dense_again})
+def solve_again(Q, points, tree, nodes, x, w, f, l, R, y):
     """y = -J^-1 R with the factors of the last direction."""
     by_mass(Q, tree, nodes.h, x, f, R, y)
 
 
-def _exact(Q, tree, nodes, x, w, f, K, Dm, steps, alpha):
-    direction(tree, nodes, w, K, Dm)
+def _exact(Q, points, tree, nodes, x, w, wq, f, K, Dm, steps, alpha):
+    exact_direction(points, tree, nodes, w, wq, K, Dm)
 
 
-@either(_exact)
-def find_direction(Q, tree, nodes, x, w, f, K, Dm, steps, alpha):
+def _dense(Q, points, tree, nodes, x, w, wq, f, K, Dm, steps, alpha):
+    dense_direction(Q, tree, nodes, w, K, Dm)
+
+
+@forms(_exact, {Dense: _dense})
+def find_direction(Q, points, tree, nodes, x, w, wq, f, K, Dm, steps, alpha):
     """w.y = -J^-1 r, or what the quasi-Newton method takes for it; the last step was alpha times the last direction."""
     s, y = w.r.shape[1], w.y
     if Q.past.shape[0] == 0:

@@ -1,8 +1,10 @@
 """Steps of the Galerkin integrators: guesses, Newton with a line search, rollouts.
 
-Three arguments choose by their type what is compiled into a rollout, so that nobody waits for what he does not use:
-``wide`` () or (0,) whether forces on bodies are part of the direction; ``T`` None for Newton's direction, or the matrix
-of a quasi-Newton one; ``look`` None, or any number for the guess by forward dynamics.
+Five arguments choose by their type what is compiled into a rollout, so that nobody waits for what he does not use:
+``wide`` () or (0,) whether forces on bodies are part of the direction; ``T`` None for Newton's direction, ``Densely``
+for that with a dense matrix, or the matrix of a quasi-Newton one; ``look`` None, or any number for the guess by forward
+dynamics; ``points`` None for Lobatto's quadrature, or that of ``galerkin_gauss``;
+``pairs`` None, or those of ``galerkin_couplings``.
 """
 
 # mypy: ignore-errors
@@ -13,14 +15,16 @@ import math
 import numpy as np
 
 from leastaction.kernels._calls import call_control
-from leastaction.kernels._jit import entry, kernel, optional, sweep
+from leastaction.kernels._jit import PART_OPTIONS, either, entry, kernel, optional, sweep
 from leastaction.kernels._lanes import ldp, stp
 from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forces import most_bodies
 from leastaction.kernels.forward import acceleration, make_work
-from leastaction.kernels.galerkin import Nodes, gravity, make_step_work, move, next_momentum, place, residual, vec3
+from leastaction.kernels.galerkin import Nodes, gravity, move, next_momentum, place, residual, vec3
+from leastaction.kernels.galerkin_couplings import couple, make_couplings, solve_more
+from leastaction.kernels.galerkin_gauss import at_points, evaluate_points, start_points, view_of, work_of
 from leastaction.kernels.galerkin_impulses import (
     body_derivatives,
     body_impulses,
@@ -42,8 +46,7 @@ from leastaction.kernels.galerkin_links import (
     push_row,
     solve_links,
 )
-from leastaction.kernels.galerkin_newton import direction
-from leastaction.kernels.galerkin_quasi import factor_quasi, find_direction, make_quasi, solve_again, unguarded
+from leastaction.kernels.galerkin_quasi import factor_quasi, find_direction, make_quasi, unguarded
 from leastaction.kernels.layout import BALL, IU, IX, KIND
 from leastaction.kernels.legendre import rates_of, to_parent_axes
 from leastaction.kernels.tree import set_origin
@@ -79,8 +82,19 @@ def evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua):
     return largest, squares, gap
 
 
+def _evaluate_nodes(points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua):
+    return evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua)
+
+
+@either(_evaluate_nodes, PART_OPTIONS)
+def evaluate_step(points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua):
+    """``evaluate``, whatever the quadrature; with points there are no constraints."""
+    largest, squares = evaluate_points(points, system, nodes, t, x, p, control, active, w, wq, f, xa, ua)
+    return largest, squares, 0.0
+
+
 @optional(True)
-def close_step(loops, system, Q, nodes, x, w, f, L, l):
+def close_step(loops, system, C, Q, points, nodes, x, w, wq, f, L, l):
     """Add to the step w.y what keeps the constraints, and find that of the multipliers: eq. (9) of the links."""
     s, m, tree = len(nodes.w) - 1, L.kind.size, system.tree
     if m == 0:
@@ -94,7 +108,7 @@ def close_step(loops, system, Q, nodes, x, w, f, L, l):
     for a in range(s):
         for k in range(m):
             push_row(tree, w, L, a, k, m)
-            solve_again(Q, tree, nodes, x, w, f, l, L.R, L.Y[a * m + k])
+            solve_more(C, Q, points, tree, nodes, x, w, wq, f, l, L.R, L.Y[a * m + k])
             measure(tree, nodes, w, L, L.Y[a * m + k], L.dlam)
             balanced(nodes, L, L.dlam, L.rest)
             for i in range(s * m):
@@ -156,12 +170,16 @@ def pulled(loops, L, reach):
 
 
 @kernel
-def solve_step(system, Q, nodes, t, x, p, control, active, rtol, most, w, f, L, xa, ua, K, Dm, old, l, square, count):
+def solve_step(
+    system, C, Q, points, nodes, t, x, p, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l, square,
+    count,
+):  # fmt: skip
     """Newton with backtracking from the guess in w.xi. Returns True if the residual is within tolerance.
 
     Residual and direction stand at one place each, so that they are compiled into the loop once.
     """
     tree, s = system.tree, len(nodes.w) - 1
+    nq, wv = at_points(points, nodes, w, wq)
     limit, rounding, reach, widest, before, size_before = 0.0, 0.0, 0.0, 0.0, math.inf, math.inf
     # a gap weighs as much as the momentum that would close it in one step
     weight = (w.mass[0] / nodes.h) * (w.mass[0] / nodes.h)
@@ -170,7 +188,7 @@ def solve_step(system, Q, nodes, t, x, p, control, active, rtol, most, w, f, L, 
     while True:
         largest, squares, gap = math.inf, math.inf, 0.0
         if inside:
-            largest, squares, gap = evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua)
+            largest, squares, gap = evaluate_step(points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua)
             squares += weight * gap_squares(system.loops, L)
             count[EVALUATIONS] += 1
             if limit == 0.0:
@@ -185,10 +203,11 @@ def solve_step(system, Q, nodes, t, x, p, control, active, rtol, most, w, f, L, 
             if steps == most:
                 break
             if active:
-                impulse_derivatives(system, nodes, x, w, f, xa, ua, K, Dm)
-            body_derivatives(system.forces, nodes, t, w, f, square)
-            find_direction(Q, tree, nodes, x, w, f, K, Dm, steps, alpha)
-            if not close_step(system.loops, system, Q, nodes, x, w, f, L, l):
+                impulse_derivatives(system, nq, x, wv, f, xa, ua, K, Dm)
+            body_derivatives(system.forces, nq, t, wv, f, square)
+            find_direction(Q, points, tree, nodes, x, w, wq, f, K, Dm, steps, alpha)
+            couple(C, Q, points, system.forces, tree, nodes, t, x, w, wq, f, l, square)
+            if not close_step(system.loops, system, C, Q, points, nodes, x, w, wq, f, L, l):
                 break
             steps += 1
             for d in range(old.shape[0]):
@@ -214,6 +233,13 @@ def solve_step(system, Q, nodes, t, x, p, control, active, rtol, most, w, f, L, 
 
 
 @kernel
+def end_step(points, tree, nodes, p, w, wq):
+    """Next momentum in w.pn, whatever the quadrature."""
+    nq, wv = at_points(points, nodes, w, wq)
+    next_momentum(tree, nq, p, wv)
+
+
+@kernel
 def accept(tree, nodes, x, p, w):
     """Take the end of the step as the start of the next: x, p, and the tables of node 0."""
     s = len(nodes.w) - 1
@@ -236,8 +262,18 @@ def place_start(tree, nodes, x, w):
     gravity(tree, nodes, w, 0)
 
 
+def _start_nodes(points, tree, nodes, x, w, moved, ratio):
+    start_at_nodes(tree, nodes, x, w, moved, ratio)
+
+
+@either(_start_nodes, PART_OPTIONS)
+def start_step(points, tree, nodes, x, w, moved, ratio):
+    """What a step begins with, whatever the quadrature."""
+    start_points(tree, x, w)
+
+
 @kernel
-def start_step(tree, nodes, x, w, moved, ratio):
+def start_at_nodes(tree, nodes, x, w, moved, ratio):
     """Tables of node 0: copied from the end of the last step where that is the same to the last bit, else placed anew.
 
     Not so where the origin moves along, or where the quaternion of a ball was normalised. The step may have another
@@ -340,8 +376,8 @@ def guess_by_dynamics(look, system, nodes, t, x, ua, control, f, xa, u, w):
 # --- rollouts -------------------------------------------------------------------------------------------------------
 @entry
 def rollout(
-    system, weights, wide, T, look, tables, across, uniform, clock, k0, steps, x, p, past, lengths, known, lam,
-    every, controls, address, passive, mode, kind, rtol, most, out_q, out_v, count,
+    system, weights, wide, T, look, points, pairs, tables, across, uniform, clock, k0, steps, x, p, past, lengths,
+    known, lam, every, controls, address, passive, mode, kind, rtol, most, out_q, out_v, count,
 ):  # fmt: skip
     """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
@@ -353,8 +389,9 @@ def rollout(
     b, c, ahead, balance = tables
     tree, nu, s = system.tree, p.size, len(weights) - 1
     loaded = has_forces(system.forces) or link_size(system.loops, system.constraints) > 0
-    w, f = make_step_work(tree, weights, wide, loaded), make_work(system, x)
-    L, Q = make_links(system.loops, system.constraints, tree, s), make_quasi(T, kind, nu, s, most)
+    w, f = work_of(points, tree, weights, wide, loaded), make_work(system, x)
+    wq, C = view_of(points, w), make_couplings(pairs, system.forces, nu, s)
+    L, Q = make_links(system.loops, system.constraints, tree, s), make_quasi(T, kind, tree, s, wide, most)
     xa, ua, u = np.zeros(x.size), np.zeros(nu), np.zeros(nu)
     control = np.zeros((max(controls.shape[1], 1), nu))
     K, Dm, old = np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1))), np.zeros((nu, s + 1))
@@ -379,7 +416,7 @@ def rollout(
                 copy(controls[k, a], control[a])
             active = True
         # guess
-        start_step(tree, nodes, x, w, moved, h / used if moved else 1.0)
+        start_step(points, tree, nodes, x, w, moved, h / used if moved else 1.0)
         if mode in (EULER, DYNAMICS) or known[0] == 0:
             if not rates_of(system, t, x, p, f, L, ua):
                 return k, NO_RATES
@@ -394,10 +431,11 @@ def rollout(
         guess_by_dynamics(look, system, nodes, t, x, ua, control[0], f, xa, u, w)
         # step
         if not solve_step(
-            system, Q, nodes, t, x, p, control, active, rtol, most, w, f, L, xa, ua, K, Dm, old, l, square, count
-        ):
+            system, C, Q, points, nodes, t, x, p, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l,
+            square, count,
+        ):  # fmt: skip
             return k, NOT_CONVERGED
-        next_momentum(tree, nodes, p, w)
+        end_step(points, tree, nodes, p, w, wq)
         if not all_finite(w.pn):
             return k, NOT_FINITE
         accept(tree, nodes, x, p, w)
@@ -437,32 +475,3 @@ def load_multipliers(loops, L, lam):
 def save_multipliers(loops, L, lam):
     """Remember the multipliers."""
     copy_table(L.lam, lam)
-
-
-@entry
-def probe(system, weights, wide, tables, across, t, h, x, p, control, active, xi, lam, r, pn, y):
-    """Residual r (nu, s), next momentum pn (nu,) and Newton direction y (nu s,) of the motion at given xi and lam."""
-    b, c, _, balance = tables
-    nu, s = p.size, len(weights) - 1
-    nodes = Nodes(weights, wide, b, c, h, across, balance)
-    loaded = has_forces(system.forces) or link_size(system.loops, system.constraints) > 0
-    w, f = make_step_work(system.tree, weights, wide, loaded), make_work(system, x)
-    L = make_links(system.loops, system.constraints, system.tree, s)
-    xa, ua, K, Dm = np.zeros(x.size), np.zeros(nu), np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1)))
-    square = np.zeros(72 * most_bodies(system.forces) * most_bodies(system.forces))
-    load_multipliers(system.loops, L, lam)
-    place_start(system.tree, nodes, x, w)
-    for d in range(nu):
-        for a in range(1, s + 1):
-            w.xi[d, a] = xi[d, a]
-    evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua)
-    next_momentum(system.tree, nodes, p, w)
-    if active:
-        impulse_derivatives(system, nodes, x, w, f, xa, ua, K, Dm)
-    body_derivatives(system.forces, nodes, t, w, f, square)
-    direction(system.tree, nodes, w, K, Dm)
-    for d in range(nu):
-        pn[d] = w.pn[d]
-        for a in range(s):
-            r[d, a] = w.r[d, a]
-    copy(w.y, y)

@@ -210,7 +210,7 @@ class Method(ABC):
 
     def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
         """Contacts of the step that begins at a state, one row each; a method without contact has none."""
-        return np.zeros((0, 11))
+        return np.zeros((0, 12))
 
     def contact_pairs(self, model: Model) -> tuple[tuple[str, str], ...]:
         """Names of the two bodies of every pair that may touch."""

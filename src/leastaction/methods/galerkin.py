@@ -8,6 +8,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
+from leastaction.kernels.layout import POINT_SPRING
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
 from leastaction.methods.closing import check_closed, link_rows
 from leastaction.methods.derivative import StepDerivative
@@ -15,7 +16,7 @@ from leastaction.methods.galerkin_linear import Nodes, Step, step_derivative
 from leastaction.methods.galerkin_links_linear import linked_derivative
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
-from leastaction.solve.solvers import RIQN, Broyden, Newton, solver_from
+from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton, solver_from
 
 _FAILURES = {
     1: "the root finder did not converge ({iterations} iterations allowed); take a smaller dt",
@@ -23,12 +24,12 @@ _FAILURES = {
     3: "the constraints leave no velocity; they contradict each other here",
 }
 _GUESSES = {"hold": 0, "euler": 1, "quadratic": 2, "dynamics": 3, "cubic": 4}
-_KINDS = {"newton": 0, "riqn": 1, "broyden": 2}
+_KINDS = {"newton": 0, "riqn": 1, "broyden": 2, "dense": 3}
 
 
 @final
 class Galerkin(Method):
-    """Variational integrator of order 2s with s + 1 Lobatto nodes: symplectic, and it keeps momenta.
+    """Variational integrator of order 2s on curves through s + 1 Lobatto nodes: symplectic, and it keeps momenta.
 
     The discrete Euler-Lagrange equations of the whole mechanism are solved by Newton's method with a direction in O(n)
     that is exact for gravity, springs, dampers, control and forces on single bodies. Joints are sequences of screws and
@@ -37,9 +38,12 @@ class Galerkin(Method):
 
     Args:
         order: 2, 4, 6, ...; s is half of it.
-        solver: ``Newton()``, or ``RIQN()``, ``Broyden()`` to compare with; sets tolerance and most iterations.
+        solver: ``Newton()``, or to compare with ``DenseNewton()`` (the same direction by a dense matrix, O(n^3)),
+            ``RIQN()``, ``Broyden()``; sets tolerance and most iterations.
         guess: first iterate: "hold" (no motion), "euler" (constant velocity), "dynamics" (forward dynamics),
             "quadratic" or "cubic" (continue the last steps; of order 4 and up both continue the last curve).
+        quadrature: of the action: "lobatto", at the nodes of the curve, or "gauss", at the s points of Gauss between
+            them (order 2 is then the implicit midpoint rule); "gauss" takes no loops or constraints.
     """
 
     name: ClassVar[str] = "galerkin"
@@ -47,16 +51,23 @@ class Galerkin(Method):
     conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum", "constraints"})
     supports: ClassVar[frozenset[str]] = frozenset({"loops", "equality constraints", "velocity constraints"})
 
-    def __init__(self, order: int = 2, *, solver: Any = None, guess: str = "quadratic") -> None:
+    def __init__(
+        self, order: int = 2, *, solver: Any = None, guess: str = "quadratic", quadrature: str = "lobatto"
+    ) -> None:
         if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 2 or order % 2:
             raise ModelError(f"Galerkin: order must be an even number from 2 on, got {order!r}.")
         if order > 16:
             raise ModelError(f"Galerkin: orders above 16 gain nothing in double precision, got {order}.")
         if guess not in _GUESSES:
             raise ModelError(f"Galerkin: guess must be one of {', '.join(_GUESSES)}, got {guess!r}.")
+        if quadrature not in ("lobatto", "gauss"):
+            raise ModelError(f"Galerkin: quadrature must be lobatto or gauss, got {quadrature!r}.")
         self._order = int(order)
         self.guess = guess
-        self.solver = solver_from(solver, (Newton, RIQN, Broyden), "Galerkin")
+        self.quadrature = quadrature
+        self.solver = solver_from(solver, (Newton, RIQN, Broyden, DenseNewton), "Galerkin")
+        if quadrature == "gauss" and isinstance(self.solver, DenseNewton):
+            raise UnsupportedError("Galerkin: DenseNewton() has only the Lobatto quadrature; use Newton().")
 
     @property
     def order(self) -> int:
@@ -70,17 +81,19 @@ class Galerkin(Method):
 
     @property
     def control_points(self) -> int:
-        """s + 1: a control may have one value for each node."""
-        return self.stages + 1
+        """A control may have one value for each point of the quadrature: s + 1, or s of Gauss."""
+        return self.stages if self.quadrature == "gauss" else self.stages + 1
 
     @property
     def label(self) -> str:
-        """Such as ``galerkin:4``."""
-        return f"galerkin:{self._order}"
+        """Such as ``galerkin:4``, or ``galerkin:4:gauss``."""
+        return f"galerkin:{self._order}{':gauss' if self.quadrature == 'gauss' else ''}"
 
     def options(self) -> dict[str, Any]:
         """All arguments."""
-        return {"order": self._order, "solver": self.solver.options(), "guess": self.guess}
+        return {
+            "order": self._order, "solver": self.solver.options(), "guess": self.guess, "quadrature": self.quadrature,
+        }  # fmt: skip
 
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and momenta of the tree's rows (discrete Legendre transform), and no past."""
@@ -117,10 +130,10 @@ class Galerkin(Method):
         passive = model.system.passive
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free))
         controls = control.array[k : k + steps]
-        exact = isinstance(self.solver, Newton)
         done, status = galerkin_step.rollout(
-            model.system, tuple(w.tolist()), wide_of(model), None if exact else mass_weights(self.stages),
-            1 if self.guess == "dynamics" else None, (b, c, ahead, balance(self.stages)),
+            model.system, tuple(w.tolist()), wide_of(model), self._direction(),
+            1 if self.guess == "dynamics" else None, self._points(), self._couplings(model),
+            (b, c, ahead, balance(self.stages)),
             across(model.system.tree.gravity), clock.uniform, clock.table(k, steps), k, steps,
             memory["x"], memory["p"], memory["past"], memory["lengths"], memory["known"],
             memory["multipliers"], every, controls if controls.ndim == 3 else controls[:, None], address, active,
@@ -133,6 +146,8 @@ class Galerkin(Method):
 
     def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
         """Exact derivative of the step, O(n^2); O(n^3) with loops, constraints, forces on bodies or in free joints."""
+        if self.quadrature == "gauss":
+            raise UnsupportedError(f"{self.label} has no derivative of its step; use the Lobatto quadrature.")
         if "velocity constraints" in model.features:
             raise UnsupportedError(f"{self.label} has no derivative of its step with velocity constraints.")
         tau = np.zeros(model.nv) if control is None else model.check_v(control, "control")
@@ -157,17 +172,60 @@ class Galerkin(Method):
             A, B = step_derivative(model, nodes, step)
         return StepDerivative(A, B, end)
 
+    def _direction(self) -> Any:
+        """What chooses the direction by its type; see ``galerkin_quasi.make_quasi``."""
+        if isinstance(self.solver, DenseNewton):
+            from leastaction.kernels.galerkin_dense import Densely
+
+            return Densely(1)
+        return None if isinstance(self.solver, Newton) else mass_weights(self.stages, self.quadrature)
+
+    def _points(self) -> Any:
+        """The quadrature where it is not that of the nodes."""
+        if self.quadrature == "lobatto":
+            return None
+        from leastaction.kernels.galerkin_gauss import Points
+
+        c, w, values, b = gauss(self.stages)
+        return Points(tuple(w.tolist()), c, values, b)
+
+    def _couplings(self, model: Model) -> Any:
+        """Forces between moving bodies for ``galerkin_couplings``, or None where the direction needs nothing of it."""
+        exact = isinstance(self.solver, Newton | DenseNewton)
+        return couplings(model, self.stages, self.quadrature) if exact else None
+
     def _check(self, model: Model) -> None:
-        """UnsupportedError for pairs of solver and mechanism that do not exist."""
+        """UnsupportedError for pairs of quadrature, solver and mechanism that do not exist."""
+        if self.quadrature == "gauss" and link_rows(model):
+            raise UnsupportedError(f"{self.label}: the Gauss quadrature takes no loops or constraints; use Lobatto's.")
         if isinstance(self.solver, Broyden) and link_rows(model):
             raise UnsupportedError(f"{self.label}: Broyden() takes no loops or constraints; use Newton() or RIQN().")
-        if not isinstance(self.solver, Newton) and "velocity constraints" in model.features:
+        if isinstance(self.solver, RIQN | Broyden) and "velocity constraints" in model.features:
             raise UnsupportedError(f"{self.label}: {type(self.solver).__name__}() takes no velocity constraints.")
 
 
 def wide_of(model: Model) -> tuple[int, ...]:
     """What makes forces on bodies part of the Newton direction; nothing where there are none."""
     return (0,) if model.mechanism.forces else ()
+
+
+def couplings(model: Model, s: int, quadrature: str = "lobatto") -> Any:
+    """(number, 5): force, point, first row, rows and bodies of forces that tie moving bodies together, or None.
+
+    Node 0 does not move, so a spring without damping ties nothing there.
+    """
+    forces, out, first = model.system.forces, [], 0
+    if forces is None:
+        return None
+    for k, (kind, b, count) in enumerate(forces.kind):
+        spring = kind == POINT_SPRING
+        if np.count_nonzero(forces.bodies[b : b + count]) < 2 or not (spring or forces.address[k, 1]):
+            continue
+        still = quadrature == "lobatto" and spring and forces.data[k, 7] == 0.0
+        for a in range(1 if still else 0, s):
+            out.append((k, a, first, 3 if spring else 6 * count, count))
+            first += out[-1][3]
+    return np.array(out, dtype=np.int64) if out else None
 
 
 def across(gravity: FloatArray) -> FloatArray:
@@ -211,9 +269,22 @@ def lobatto(s: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
 
 
 @cache
-def mass_weights(s: int) -> FloatArray:
+def gauss(s: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Gauss points c and weights w (s,) on [0, 1], and values and derivatives (s, s+1) of the Lobatto polynomials."""
+    x, w = np.polynomial.legendre.leggauss(s)
+    c, nodes = 0.5 * (1.0 + x), lobatto(s)[0]
+    # l_e(c) by its factors; derivatives are those at the nodes, interpolated
+    gaps = nodes[:, None] - nodes[None, :] + np.eye(s + 1)
+    away = c[:, None, None] - nodes[None, None, :] + np.zeros((1, s + 1, 1))
+    away[:, np.arange(s + 1), np.arange(s + 1)] = 1.0
+    values = np.prod(away / gaps, axis=2)
+    return c, 0.5 * w, values, np.ascontiguousarray(values @ lobatto(s)[2])
+
+
+@cache
+def mass_weights(s: int, quadrature: str = "lobatto") -> FloatArray:
     """Inverse (s, s) of At_ag = sum_c w_c b_ca b_cg, rows a = 0..s-1, columns g = 1..s: J is about At (x) M / h."""
-    _, w, b, _ = lobatto(s)
+    w, b = lobatto(s)[1:3] if quadrature == "lobatto" else gauss(s)[1::2]
     return np.ascontiguousarray(np.linalg.inv((b[:, :s] * w[:, None]).T @ b[:, 1:]))
 
 

@@ -103,7 +103,7 @@ class Maximal(Method):
         return self._roll(model, memory, clock, k, steps, every, control, False)[0]
 
     def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
-        """Contacts of the step that begins at a state, (contacts, 11): see ``kernels.bodywise_contact``."""
+        """Contacts of the step that begins at a state, (contacts, 12): see ``kernels.bodywise_contact``."""
         tau = np.zeros((0, model.nv)) if control is None else model.check_v(control, "control")[None]
         memory = self.start(model, state)
         chunk, found = self._roll(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau), True)
@@ -128,7 +128,7 @@ class Maximal(Method):
         address = control.callback.address if control.callback else 0
         passive, touching, solver = model.system.passive, touch_of(model), self.solver
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free))
-        kept, found = None, np.zeros((int(seen), touching.table.capacity if touching else 0, 11))
+        kept, found = None, np.zeros((int(seen), touching.table.capacity if touching else 0, 12))
         numbers = (solver.tolerance, 0.0, 0.0)
         if touching is not None:
             if not isinstance(solver, InteriorPoint):
@@ -150,7 +150,7 @@ class Maximal(Method):
         if status:
             failure = _FAILURES[status].format(iterations=solver.iterations, body=body_of_row(model, row))
         chunk = Chunk(done, failure, q[:rows], v[:rows], counters)
-        return chunk, found[0, : counts[0]] if seen else np.zeros((0, 11))
+        return chunk, found[0, : counts[0]] if seen else np.zeros((0, 12))
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,10 @@ METHODS: dict[str, tuple[Method, str]] = {
     "rk1": (RungeKutta(1), "explicit Euler, order 1"),
     "rk2": (RungeKutta(2), "Heun, order 2"),
     "rk4": (RungeKutta(4), "classical Runge-Kutta, order 4"),
-    "galerkin:2": (Galerkin(2), "variational, symplectic, order 2; galerkin:4, galerkin:6 and so on for higher orders"),
+    "galerkin:2": (
+        Galerkin(2),
+        "variational, symplectic, order 2; galerkin:4, galerkin:6, ... for higher orders, galerkin:2:gauss for Gauss",
+    ),
     "galerkin:4": (Galerkin(4), "variational, symplectic, order 4"),
     "lie-trapezoid": (
         LieTrapezoid(),
@@ -37,6 +40,7 @@ METHODS: dict[str, tuple[Method, str]] = {
 _WITHOUT = {
     "joint friction": 'mechanism.without("friction") drops it (--without friction)',
     "contact": 'mechanism.without("contacts") drops it (--without contacts)',
+    "restitution": "mechanism.add_ground(restitution=0.0) and add_contact(..., restitution=0.0) make impacts plastic",
     "enforced limits": "mechanism.enforce_limits(False) makes the limits data again (--without limits)",
     "loop joint forces": 'mechanism.without("damping", "stiffness", "armature") drops them; or use another joint',
     "equality constraints": 'mechanism.without("constraints") drops them',
@@ -55,12 +59,13 @@ def method_by_name(text: str) -> Method:
             raise ModelError(f"method '{text}': the tolerance must be a number, got '{parameter}'.") from error
         return Adaptive(tolerance, tolerance)
     if name == "galerkin":
+        order, _, quadrature = parameter.partition(":")
         try:
-            return Galerkin(int(parameter) if parameter else 2)
+            return Galerkin(int(order) if order else 2, quadrature=quadrature or "lobatto")
         except ValueError as error:
             if isinstance(error, ModelError):
                 raise
-            raise ModelError(f"method '{text}': the order must be a whole number, got '{parameter}'.") from error
+            raise ModelError(f"method '{text}': the order must be a whole number, got '{order}'.") from error
     if name == LieTrapezoid.name and parameter:
         return LieTrapezoid(parameter)
     if parameter or name not in METHODS:

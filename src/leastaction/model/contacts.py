@@ -134,13 +134,18 @@ def contact_table(mechanism: Mechanism, places: dict[str, Place]) -> ContactTabl
 
 def _finish(out: _Tables) -> ContactTable:
     """The tables as arrays."""
+    codes = [(out.shapes[s][cl.CODE], out.shapes[t][cl.CODE]) for s, t, _ in out.pairs]
+    boxes = [k for k, code in enumerate(codes) if code == (cl.BOX, cl.BOX)]
+    rounds = [k for k, (one, two) in enumerate(codes) if one in (cl.CAPSULE, cl.CYLINDER) and two <= cl.BOX]
     contacts = cl.Contacts(
         np.array(out.pairs, dtype=np.int64).reshape(-1, 3),
         np.array(out.numbers, dtype=float).reshape(-1, 2),
         np.array(out.shapes, dtype=np.int64).reshape(-1, cl.SHAPE_WIDTH),
         np.array(out.frames, dtype=float).reshape(-1, cl.FRAME_WIDTH),
         np.concatenate([np.zeros((0, 3)), *out.points]),
-        np.array(out.heights, dtype=float),
+        np.array(out.heights, dtype=float) if out.heights else None,
+        np.array(boxes, dtype=np.int64) if boxes else None,
+        np.array(rounds, dtype=np.int64) if rounds else None,
     )
     return ContactTable(contacts, tuple(out.names), int(contacts.pairs[:, 2].sum()), tuple(out.notes))
 

@@ -137,6 +137,8 @@ class Model:
             "loop joint forces": any(_has_forces(joint) for joint in loops),
             "joint friction": any(joint.friction.any() for joint in moving),
             "contact": m.ground is not None or bool(m.contacts),
+            "restitution": any(c.restitution > 0 for c in m.contacts)
+            or (m.ground is not None and m.ground.restitution > 0),
             "enforced limits": m.limits_enforced and any(_has_bounds(joint) for joint in moving),
             **{f"{kind} constraints": any(c.kind == kind for c in m.constraints) for kind in _CONSTRAINTS},
         }

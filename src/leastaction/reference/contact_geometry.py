@@ -26,17 +26,17 @@ def gap(kind: int, row: FloatArray, pose_a: FloatArray, pose_b: FloatArray) -> f
         return float(np.linalg.norm(d) - ra - rb)
     if kind == cl.LINES:
         n = np.cross(ea, eb)
-        return float(row[14] * n @ d / np.linalg.norm(n) - ra - rb)
+        return float(row[14] * (n @ d) / np.linalg.norm(n) - ra - rb)
     if kind == cl.LINE:
         return float(np.linalg.norm(d - eb * (eb @ d)) - ra - rb)
     if kind == cl.DISC:
-        return float(eb @ d - ra * np.sqrt(max(0.0, 1.0 - (eb @ ea) ** 2)))
+        return float(eb @ d - ra * np.linalg.norm(np.cross(eb, ea)))
     B = row[14:23].reshape(3, 3)
     return float(eb @ d - np.linalg.norm(B.T @ Ra.T @ eb))
 
 
 def moved(pose: FloatArray, eta: FloatArray) -> FloatArray:
-    """A pose after a spatial displacement eta = (w; v), by the exponential."""
+    """A pose moved by the spatial twist eta = (w; v): to first order delta R = [w] R, delta x = v + w x x."""
     from scipy.linalg import expm
 
     twist = np.zeros((4, 4))
@@ -108,3 +108,20 @@ def distances(
         y = np.where(good, new + (t - 1.0) / ahead * (new - x), x)
         x, t, best = np.where(good, new, x), np.where(good, ahead, 1.0), np.minimum(length, best)
     return best[:, 0], x - nearest(two, poses_b, x)
+
+
+def support(solid: Solid, direction: FloatArray) -> FloatArray:
+    """The point of a solid farthest along a direction (3,), both in the solid's frame."""
+    kind, size = solid
+    u = direction / np.linalg.norm(direction)
+    if kind == "sphere":
+        return np.asarray(size[0] * u)
+    if kind == "box":
+        return np.asarray(np.where(u >= 0, 1.0, -1.0) * size)
+    if kind == "capsule":
+        return np.asarray(size[0] * u + [0.0, 0.0, np.copysign(size[1], u[2])])
+    if kind == "cylinder":
+        across = u[:2] / max(float(np.linalg.norm(u[:2])), 1e-300)
+        return np.array([*(size[0] * across), np.copysign(size[1], u[2])])
+    radii = np.array(size)
+    return np.asarray(radii**2 * u / np.linalg.norm(radii * u))

@@ -226,7 +226,9 @@ def _travels(model: Model) -> bool:
 def _ground(recording: Recording, below: float, far: bool) -> float | None:
     """Height of the ground to draw: the mechanism's own, else just below it, none below what falls without end."""
     ground = recording.model.mechanism.ground
-    if ground is not None and ground.normal[2] > 0.999:
+    if any(item.ground for item in recording.scene.items):
+        return None
+    if ground is not None:
         return float(ground.height)
     travels_down = far and bool(recording.com[:, 2].min() < below - 0.5)
     return None if travels_down else below

@@ -198,10 +198,12 @@ def trace_points(model: Model, traces: Mapping[str, Any] | Sequence[str]) -> lis
 
 
 def bounds(recording: Recording, row: int | None = None) -> tuple[FloatArray, FloatArray]:
-    """Lowest and highest corner (3,) of what is drawn, over all pictures or in one of them."""
+    """Lowest and highest corner (3,) of the mechanism as it is drawn, over all pictures or in one of them."""
     lows, highs = [], []
     rows = slice(None) if row is None else slice(row, row + 1)
     for item in recording.scene.items:
+        if item.ground:
+            continue
         points = recording.scene.surfaces[item.surface].points
         # the eight corners of the surface's box, moved with the body
         low, high = points.min(axis=0), points.max(axis=0)
