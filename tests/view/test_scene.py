@@ -119,7 +119,8 @@ class TestGround:
         assert (surface.normals[:, 2] > 0).all()
         assert len(surface.faces) == 30
         # the picture need not hold it whole
-        run = la.simulate(model, dt=0.01, duration=0.0, method=la.Maximal())
+        start = model.state(q={"root": (0, 0, 1, 1, 0, 0, 0)})
+        run = la.simulate(model, start, dt=0.01, duration=0.0, method=la.Maximal())
         low, high = bounds(record(run))
         assert (high - low).max() == pytest.approx(0.2)
 
