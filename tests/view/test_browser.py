@@ -228,6 +228,7 @@ def test_the_demo(tab, demo, changed):
     # another mechanism, then a method that cannot take it
     tab.page.select_option("#mechanism", "bricard")
     tab.wait("document.title.includes('Bricard') && viewer.frames > 5")
+    assert tab.page.input_value("#method") == "galerkin:4"
     tab.page.select_option("#method", "lie-trapezoid")
     tab.wait("!document.getElementById('message').hidden")
     assert "lie-trapezoid cannot honour" in tab.page.inner_text("#message")
