@@ -216,11 +216,11 @@ def run_page(console: Any, *, host: str, port: int, open_browser: bool, until: f
     try:
         if served.note:
             console.print(served.note, soft_wrap=True)
-        # the first picture is ready before the address is printed
-        answers.answer({"mechanism": "four_bar", "method": METHODS[0]})
+        # the browser opens while the first mechanism is simulated
         console.print(f"{served.url} shows the mechanism moving; Ctrl-C ends.", soft_wrap=True)
         if open_browser:
             webbrowser.open(served.url)
+        answers.answer({"mechanism": "four_bar", "method": METHODS[0]})
         _go_on(console, until)
     except KeyboardInterrupt:
         console.print("ended.")
