@@ -6,7 +6,7 @@ PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --ed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test test-slow lint docs bench clean
+.PHONY: help env demo browser test test-slow lint docs bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -40,7 +40,7 @@ env: $(VENV)/.run  ## make the environment to run leastaction
 
 # ---------------------------------------------------------------------------- what to run
 
-demo: $(VENV)/.run  ## simulate the built-in demo, print its report, write a picture and a result file
+demo: $(VENV)/.run  ## show a linkage under two methods, in the browser or in a report with a picture and an animation
 	@$(BIN)/leastaction demo
 
 lint: $(VENV)/.test  ## check style and types
@@ -50,11 +50,18 @@ lint: $(VENV)/.test  ## check style and types
 # The kernels are compiled once, by two processes, before two test processes would both compile the same ones.
 WARMUP := $(BIN)/leastaction warmup --form full & full=$$!; $(BIN)/leastaction warmup --form plain && wait $$full
 
-test: lint  ## check style and types, then run the tests
+# The tests of pages need a browser. Where it cannot be had they are skipped, and pytest says so.
+browser:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+	    { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "Installing Chromium for the tests of pages ..." && \
+	      { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium ffmpeg fonts-dejavu-core; } >/dev/null 2>&1; } || \
+	    echo "There is no Chromium, so the tests of pages are skipped; on Debian: apt-get install chromium"
+
+test: lint browser  ## check style and types, then run the tests
 	@$(WARMUP)
 	@$(BIN)/python -m pytest -n 2 -q
 
-test-slow: $(VENV)/.test  ## run the long tests too
+test-slow: $(VENV)/.test browser  ## run the long tests too
 	@$(WARMUP)
 	@$(BIN)/python -m pytest -n 2 -q -m ""
 

@@ -15,7 +15,7 @@ import leastaction as la
 from leastaction import _version
 
 ROOT = Path(__file__).resolve().parents[1]
-HEAVY = ["numba", "scipy", "matplotlib", "numpy", "rich", "click", "mujoco", "trimesh", "xarray"]
+HEAVY = ["numba", "scipy", "matplotlib", "numpy", "rich", "click", "mujoco", "trimesh", "viser", "xarray"]
 
 
 def run_python(code: str) -> str:

@@ -15,6 +15,7 @@ from leastaction._version import __version__
 
 if TYPE_CHECKING:
     from leastaction import models
+    from leastaction.compare import compare
     from leastaction.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
     from leastaction.dynamics import (
         bias_forces,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, InteriorPoint, Newton
     from leastaction.steps import ClassicSteps, ReversibleSteps
     from leastaction.trajectory import Trajectory
+    from leastaction.view.live import view
 
 # Public name -> module that defines it; None means that the name is itself a submodule of the package.
 PUBLIC: dict[str, str | None] = {
@@ -116,6 +118,9 @@ PUBLIC: dict[str, str | None] = {
     "HermiteSimpson": "leastaction.methods.hermite_simpson",
     "LieTrapezoid": "leastaction.methods.lie_trapezoid",
     "Maximal": "leastaction.methods.maximal",
+    # to look at
+    "view": "leastaction.view.live",
+    "compare": "leastaction.compare",
     # root finders
     "Newton": "leastaction.solve.solvers",
     "RIQN": "leastaction.solve.solvers",
@@ -170,6 +175,7 @@ __all__ = [
     "bias_forces",
     "center_of_mass",
     "centroidal_map",
+    "compare",
     "energy",
     "forward_dynamics",
     "forward_dynamics_derivatives",
@@ -194,6 +200,7 @@ __all__ = [
     "simulate_many",
     "to_mujoco",
     "to_pinocchio",
+    "view",
 ]
 
 
@@ -229,6 +236,9 @@ class _Package(ModuleType):
         target = PUBLIC.get(name)
         if isinstance(value, ModuleType) and target == f"leastaction.{name}":
             value = getattr(value, name)
+        # a public function may have the name of a package of which a module defines it
+        elif isinstance(value, ModuleType) and target is not None and target.startswith(f"leastaction.{name}."):
+            return
         super().__setattr__(name, value)
 
 

@@ -52,7 +52,7 @@ _STYLE = {
 }
 
 # inches, dots per inch, and how many letters the line of a title holds
-_COLUMN_WIDTH, _ROW_HEIGHT, _DPI, _TITLE_LETTERS = 5.6, 2.35, 150, 76
+COLUMN_WIDTH, ROW_HEIGHT, _DPI, _TITLE_LETTERS = 5.6, 2.35, 150, 76
 
 
 # with a minus sign, which is longer than a hyphen
@@ -75,23 +75,30 @@ class Panel(NamedTuple):
     log: bool = False
 
 
-def plot_run(run: Trajectory, path: str | Path | None = None) -> Any:
+def plot_run(run: Trajectory, path: str | Path | None = None, panels: Sequence[str] | None = None) -> Any:
     """A figure of a run: energy, joint motion, gaps of the loops, momentum of a floating mechanism.
+
+    The title has the mean number of iterations in a step, where the method iterates.
 
     Args:
         run: the run.
         path: a .png, .pdf or .svg file to write, or None.
+        panels: groups of panels to draw instead, of ``PANELS``: "energy", "joints", "momentum", "constraints".
 
     Returns:
         The ``matplotlib.figure.Figure``.
     """
-    panels = [*_energy_panels(run), *_joint_panels(run)]
-    if any(view.kind == "free" and view.joint.parent == "world" for view in run.model.joints.values()):
-        panels += _momentum_panels(run)
-    if run.model.features & {"loops", "equality constraints"}:
-        panels.append(_gap_panel([Curve("", run.constraint_error)]))
+    floats = any(view.kind == "free" and view.joint.parent == "world" for view in run.model.joints.values())
+    holds = bool(run.model.features & {"loops", "equality constraints"})
+    usual = ["energy", "joints", *(["momentum"] if floats else []), *(["constraints"] if holds else [])]
+    chosen = usual if panels is None else [panels] if isinstance(panels, str) else list(panels)
+    unknown = [name for name in chosen if name not in PANELS]
+    if unknown or not chosen:
+        raise ModelError(f"plot: there are the panels {', '.join(PANELS)}; got {panels!r}.")
     title = f"{run.model.name}, {run.method.label}, dt = {run.clock.words}"
-    return _figure(panels, [run.t], title, path)
+    if run.steps and "iterations" in run.report.counters:
+        title += f", {run.report.counters['iterations'] / run.steps:.2g} iterations in a step"
+    return _figure([panel for name in chosen for panel in PANELS[name](run)], [run.t], title, path)
 
 
 def plot_comparison(runs: Sequence[Trajectory], path: str | Path | None = None, labels: Sequence[str] = ()) -> Any:
@@ -112,10 +119,10 @@ def plot_comparison(runs: Sequence[Trajectory], path: str | Path | None = None, 
         raise ModelError(f"plot_comparison: expected {len(runs)} labels, got {len(names)}.")
 
     # sizes on logarithmic axes: methods differ by many powers of ten
-    drift = [Curve(name, np.abs(_drift(run))) for name, run in zip(names, runs, strict=True)]
+    drift = [Curve(name, np.abs(drift_of(run))) for name, run in zip(names, runs, strict=True)]
     panels = [Panel("Energy drift", f"|{_DRIFT}|  (J)", drift, log=True)]
     if any(run.model.features & {"loops", "equality constraints"} for run in runs):
-        panels.append(_gap_panel([Curve(name, run.constraint_error) for name, run in zip(names, runs, strict=True)]))
+        panels.append(gap_panel([Curve(name, run.constraint_error) for name, run in zip(names, runs, strict=True)]))
     return _figure(panels, [run.t for run in runs], runs[0].model.name, path)
 
 
@@ -157,7 +164,7 @@ def _matplotlib() -> Any:
 
 
 # --- panels ------------------------------------------------------------------------------------------------------
-def _drift(run: Trajectory) -> FloatArray:
+def drift_of(run: Trajectory) -> FloatArray:
     """Total energy less that of the first row, joules."""
     total = run.energy.total
     return np.asarray(total - total[0])
@@ -171,7 +178,7 @@ def _energy_panels(run: Trajectory) -> list[Panel]:
         Curve("total", run.energy.total),
     ]
     return [
-        Panel("Energy drift", f"{_DRIFT}  (J)", [Curve("", _drift(run))]),
+        Panel("Energy drift", f"{_DRIFT}  (J)", [Curve("", drift_of(run))]),
         Panel("Energy", "energy  (J)", parts),
     ]
 
@@ -209,7 +216,7 @@ def _label(joint: str, names: Sequence[str], index: int) -> str:
     return joint if len(names) == 1 else f"{joint}.{names[index]}"
 
 
-def _gap_panel(curves: list[Curve]) -> Panel:
+def gap_panel(curves: list[Curve]) -> Panel:
     """Largest gap of the loops on a logarithmic axis."""
     return Panel("Constraint error", "largest gap  (m or rad)", curves, log=True)
 
@@ -224,6 +231,15 @@ def _momentum_panels(run: Trajectory) -> list[Panel]:
     ]
 
 
+PANELS: dict[str, Callable[[Any], list[Panel]]] = {
+    "energy": _energy_panels,
+    "joints": _joint_panels,
+    "momentum": _momentum_panels,
+    "constraints": lambda run: [gap_panel([Curve("", run.constraint_error)])],
+}
+"""Groups of panels by the names that ``plot_run`` takes."""
+
+
 # --- drawing -----------------------------------------------------------------------------------------------------
 def _figure(panels: list[Panel], times: list[FloatArray], title: str, path: str | Path | None) -> Any:
     """All panels in two columns, over one time axis."""
@@ -232,9 +248,9 @@ def _figure(panels: list[Panel], times: list[FloatArray], title: str, path: str 
 
     def draw(figure: Any) -> None:
         grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
-        figure.suptitle(_plain(title), fontsize=10.5)
+        figure.suptitle(plain(title), fontsize=10.5)
         for axes, panel in zip(grid.flat, panels, strict=False):
-            _draw_panel(axes, panel, times)
+            draw_panel(axes, panel, times)
         # the lowest panel of each column carries the time axis
         for axes in grid.flat[len(panels) :]:
             axes.remove()
@@ -242,22 +258,25 @@ def _figure(panels: list[Panel], times: list[FloatArray], title: str, path: str 
             axes.set_xlabel("time  (s)")
             axes.tick_params(labelbottom=True)
 
-    figure = styled(draw, _COLUMN_WIDTH * columns, _ROW_HEIGHT * rows + 0.4)
+    figure = styled(draw, COLUMN_WIDTH * columns, ROW_HEIGHT * rows + 0.4)
     if path is not None:
         save_figure(figure, path)
     return figure
 
 
-def _draw_panel(axes: Any, panel: Panel, times: list[FloatArray]) -> None:
-    """One panel: its curves, its axis, its legend."""
+def draw_panel(
+    axes: Any, panel: Panel, times: list[FloatArray], styles: Sequence[dict[str, Any]] = (), note: str = ""
+) -> None:
+    """One panel: its curves, its axis, its legend; ``styles`` of the curves and a note for many of them, if given."""
     many = len(panel.curves) > LARGEST_LEGEND
     for index, curve in enumerate(panel.curves):
         t = times[index] if len(times) > 1 else times[0]
         # too many to name: from dark to light in the order of the joints
         style = _gradient(index, len(panel.curves)) if many else colour_of(index)
+        style = dict(styles[index]) if styles else style
         # far below rounding nothing is to be seen: such numbers would only stretch the axis
         y = np.where(curve.y > 0, np.maximum(curve.y, _LOG_FLOOR), np.nan) if panel.log else curve.y
-        axes.plot(t, y, label=_plain(curve.label), marker="." if len(t) == 1 else None, **style)
+        axes.plot(t, y, label=plain(curve.label), marker="." if len(t) == 1 else None, **style)
     axes.set_title(panel.title)
     axes.set_ylabel(panel.ylabel)
     first, last = min(t[0] for t in times), max(t[-1] for t in times)
@@ -266,7 +285,7 @@ def _draw_panel(axes: Any, panel: Panel, times: list[FloatArray]) -> None:
     if panel.log:
         _log_axis(axes, panel)
     if many:
-        note = f"{len(panel.curves)} curves, in build order from dark to light"
+        note = note or f"{len(panel.curves)} curves, in build order from dark to light"
         axes.set_title(note, loc="right", fontsize=7.5, color="#555555")
     elif any(curve.label for curve in panel.curves):
         _legend(axes, panel)
@@ -298,7 +317,7 @@ def _gradient(index: int, count: int) -> dict[str, Any]:
     return {"color": matplotlib.colormaps["viridis"](0.92 * index / max(count - 1, 1)), "linewidth": 0.8}
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text in which matplotlib finds no mathematics, and which begins with no underscore (it would hide it)."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text

@@ -198,11 +198,29 @@ class Trajectory:
         """Gap, forces and slip of each contact at each row; the step from each row is taken again for it."""
         return contacts_of(self.model, self.method, self.clock, self.step_numbers, self.t, self.q, self.v, self.tau)
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """A figure of energy, momentum, constraint error and joint motion; written to ``path`` if given."""
+    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+        """A figure of energy, momentum, constraint error and joint motion; options as in ``plot.plot_run``."""
         from leastaction.plot import plot_run
 
-        return plot_run(self, path)
+        return plot_run(self, path, **options)
+
+    def show(self, **options: Any) -> Any:
+        """Play the run in the live viewer (extra ``view``); options as in ``leastaction.view``."""
+        from leastaction.view.live import show_runs
+
+        return show_runs([self], **options)
+
+    def to_html(self, path: str | Path, **options: Any) -> list[str]:
+        """Write one .html file that plays the run from disk; options and notes as in ``view.page.write_html``."""
+        from leastaction.view.page import write_html
+
+        return write_html([self], path, **options)
+
+    def to_video(self, path: str | Path, **options: Any) -> None:
+        """Write an .mp4, .webm or .gif file (extra ``video``, a browser and ffmpeg); options: ``view.video``."""
+        from leastaction.view.video import write_video
+
+        write_video([self], path, **options)
 
     def to_xarray(self) -> Any:
         """An ``xarray.Dataset`` with named coordinates (extra ``xarray``)."""

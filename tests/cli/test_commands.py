@@ -83,15 +83,15 @@ sys.exit(run_app(["info", "four_bar"]))
 def test_demo(cli):
     answer = cli("demo", "--out-dir", "some/where")
     assert (answer.code, answer.lines) == (0, [])
-    assert sorted(os.listdir("some/where")) == ["demo.npz", "demo.png"]
-    for words in ("rk4", "euler", "energy drift", "loop gap", "some/where/demo.png", "some/where/demo.npz"):
+    assert sorted(os.listdir("some/where")) == ["demo.html", "demo.npz", "demo.png"]
+    for words in ("galerkin:4", "rk4", "energy drift", "loop gap", "where/demo.png", "where/demo.html", "demo.npz"):
         assert words in answer.out
 
     # the file stands on its own, and the run is a good one
     run = la.Trajectory.load("some/where/demo.npz")
     assert run.model.loop_names == ("loop",)
-    assert run.constraint_error.max() < 1e-5  # measured 3.5e-6
-    assert np.abs(run.energy.total - run.energy.total[0]).max() < 1e-5  # measured 2.2e-6
+    assert run.constraint_error.max() < 1e-12  # measured 2.4e-14
+    assert np.abs(run.energy.total - run.energy.total[0]).max() < 1e-5  # measured 3.4e-6
 
 
 class TestWarmup:

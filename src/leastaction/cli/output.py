@@ -95,3 +95,9 @@ def check_matplotlib(option: str) -> None:
     """Raise unless pictures can be drawn."""
     if importlib.util.find_spec("matplotlib") is None:
         raise ModelError(f"{option}: pictures need matplotlib; install the extra: pip install 'leastaction[plot]'.")
+
+
+def check_viser(option: str) -> None:
+    """Raise unless the live viewer is there."""
+    if importlib.util.find_spec("viser") is None:
+        raise ModelError(f"{option}: the viewer needs viser; install the extra: pip install 'leastaction[view]'.")

@@ -1,16 +1,26 @@
-"""``leastaction run``: simulate a mechanism, print the report, write the run and its picture."""
+"""``leastaction run``: simulate a mechanism, print the report, write the run, its picture and its animation."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from leastaction.cli.inputs import Decorator, build_model, mechanism_options, read_mechanism, read_settings
-from leastaction.cli.output import PICTURES, check_output, console, one_line, say_when_compiling, tell, tell_notes
+from leastaction.cli.output import (
+    PICTURES,
+    check_output,
+    check_viser,
+    console,
+    one_line,
+    say_when_compiling,
+    tell,
+    tell_notes,
+)
 from leastaction.errors import ConvergenceError, ModelError
 
 if TYPE_CHECKING:
@@ -29,11 +39,31 @@ def file_option(name: str, text: str) -> Decorator:
     return click.option(name, metavar="FILE", type=click.Path(path_type=Path), help=text)
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """What a run leaves and shows: files or None, and whether the viewer opens."""
+
+    out: Path | None
+    plot: Path | None
+    html: Path | None
+    view: bool
+
+    def check(self) -> None:
+        """Raise for what cannot be written or shown, before anything is simulated."""
+        check_output(self.out, (".npz",), "--out")
+        check_output(self.plot, PICTURES, "--plot")
+        check_output(self.html, (".html", ".htm"), "--html")
+        if self.view:
+            check_viser("--view")
+
+
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of what a run leaves and shows, the same for every command that simulates."""
     options: list[Decorator] = [
         file_option("--out", "Write the run to this .npz file."),
         file_option("--plot", "Draw the run to this .png, .pdf or .svg file."),
+        file_option("--html", "Write an animation to this .html file, which plays from disk."),
+        click.option("--view", is_flag=True, help="Show the run in the live viewer of the browser, until Ctrl-C."),
         click.option(
             "--progress/--no-progress", default=None, help="Show a bar; by default if the error stream is a terminal."
         ),
@@ -70,6 +100,12 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--project", is_flag=True, help="Move the first state to the nearest one that closes the loops.")
 @click.option("--save-every", default=1, show_default=True, type=int, help="Keep every so many steps.")
+@click.option(
+    "--compare",
+    metavar="METHOD,METHOD",
+    default="",
+    help="Simulate with these methods too; picture, animation and viewer then show all of them.",
+)
 @output_options
 def run(
     source: str,
@@ -85,13 +121,17 @@ def run(
     velocities: tuple[str, ...],
     project: bool,
     save_every: int,
+    compare: str,
     out: Path | None,
     plot: Path | None,
+    html: Path | None,
+    view: bool,
     progress: bool | None,
 ) -> None:
     """Simulate a mechanism from a file (.urdf, .xml, .json) or a built-in one, such as pendulum or chain:10."""
     from leastaction.methods.registry import check_supported, method_by_name
     from leastaction.simulate import simulate
+    from leastaction.view.record import trimmed
 
     # everything that can be wrong is looked at before the run: mechanism, state, method, outputs
     mechanism = read_mechanism(
@@ -100,18 +140,23 @@ def run(
     model = build_model(mechanism, source)
     state = model.state(read_settings(positions, "--set"), read_settings(velocities, "--set-velocity"))
     chosen = method_by_name(method)
-    check_supported(chosen, model)
+    others = [method_by_name(name.strip()) for name in compare.split(",") if name.strip()]
+    for one in (chosen, *others):
+        check_supported(one, model)
     if save_every < 1:
         raise ModelError(f"--save-every: must be a whole number from 1 on, got {save_every}.")
     check_length(model, dt, duration, save_every, "give a larger --save-every")
-    check_output(out, (".npz",), "--out")
-    check_output(plot, PICTURES, "--plot")
+    outputs = Outputs(out, plot, html, view)
+    outputs.check()
     tell_notes(mechanism.notes, where=source)
 
     with say_when_compiling():
         state = _first_state(model, state, project)
-        settings: dict[str, Any] = {"dt": dt, "duration": duration, "method": chosen, "save_every": save_every}
-        carry_out(lambda: simulate(model, state, progress=show_bar(progress), **settings), out, plot)
+        settings: dict[str, Any] = {"dt": dt, "duration": duration, "save_every": save_every}
+        settings["progress"] = show_bar(progress)
+        # a method that fails beside another is kept as far as it makes sense
+        beside = [trimmed(simulate(model, state, method=one, on_failure="keep", **settings)) for one in others]
+        carry_out(lambda: simulate(model, state, method=chosen, **settings), outputs, beside)
 
 
 def show_bar(asked: bool | None) -> bool:
@@ -119,8 +164,14 @@ def show_bar(asked: bool | None) -> bool:
     return sys.stderr.isatty() if asked is None else asked
 
 
-def carry_out(simulation: Callable[[], Trajectory], out: Path | None, plot: Path | None) -> None:
-    """Simulate, print the report and write what was asked for; what stops early leaves what was reached."""
+def carry_out(simulation: Callable[[], Trajectory], outputs: Outputs, beside: Sequence[Trajectory] = ()) -> None:
+    """Simulate, print the report, write and show what was asked for; what stops early leaves what was reached.
+
+    Args:
+        simulation: makes the run.
+        outputs: what to write and show.
+        beside: runs with other methods, to compare with.
+    """
     stop: ConvergenceError | KeyboardInterrupt | None = None
     try:
         done = simulation()
@@ -129,8 +180,13 @@ def carry_out(simulation: Callable[[], Trajectory], out: Path | None, plot: Path
             raise
         done, stop = error.run, error  # type: ignore[union-attr]
     _print_run(done)
-    written = _write(done, out, plot)
+    for other in beside:
+        click.echo()
+        _print_run(other)
+    written = _write(done, outputs, beside)
     if stop is None:
+        if outputs.view:
+            _show([done, *beside])
         return
     kept = f"; the run up to there is in {' and '.join(written)}" if written else "; no file was asked for"
     if isinstance(stop, KeyboardInterrupt):
@@ -203,15 +259,42 @@ def dissipates(model: Model) -> bool:
     return dampers or laws or not all(force.conservative for force in model.mechanism.forces)
 
 
-def _write(done: Trajectory, out: Path | None, plot: Path | None) -> list[str]:
+def _write(done: Trajectory, outputs: Outputs, beside: Sequence[Trajectory]) -> list[str]:
     """Write what was asked for; returns the names of the files."""
     written: list[str] = []
-    if out is not None:
-        done.save(out)
-        written.append(str(out))
-    if plot is not None:
-        done.plot(plot)
-        written.append(str(plot))
+    if outputs.out is not None:
+        done.save(outputs.out)
+        written.append(str(outputs.out))
+    if outputs.plot is not None:
+        if beside:
+            from leastaction.plot import plot_comparison
+
+            plot_comparison([done, *beside], outputs.plot)
+        else:
+            done.plot(outputs.plot)
+        written.append(str(outputs.plot))
+    if outputs.html is not None:
+        from leastaction.view.page import write_html
+
+        for note in write_html([done, *beside], outputs.html, layout=_layout(beside)):
+            tell(f"note: {note}")
+        written.append(str(outputs.html))
     for path in written:
         click.echo(f"wrote {one_line(path)}")
     return written
+
+
+def _layout(beside: Sequence[Trajectory]) -> str:
+    """Few runs stand beside each other, many over each other."""
+    return "side" if len(beside) <= _MOST_BESIDE else "overlay"
+
+
+# a run with so many others still has room beside them
+_MOST_BESIDE = 2
+
+
+def _show(runs: Sequence[Trajectory]) -> None:
+    """The live viewer, until Ctrl-C."""
+    from leastaction.view.live import show_runs
+
+    show_runs(runs, layout=_layout(runs[1:]), block=True)
