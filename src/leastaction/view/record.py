@@ -146,26 +146,13 @@ def body_motion(model: Model, q: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def contact_arrows(run: Trajectory, rows: NDArray[np.int64]) -> FloatArray:
-    """Contact points and forces (rows, contacts, 6) in world axes; NaN where there is no force.
-
-    ``run.contacts`` has by name entries ``point`` and ``force``, (all rows, 3) or (all rows, points, 3) each, in world
-    axes; contacts without them are not drawn.
-    """
-    found: list[FloatArray] = []
-    for contact in run.contacts.values():
-        point, force = _entry(contact, "point"), _entry(contact, "force")
-        if point is None or force is None:
-            continue
-        both = np.concatenate([point, force], axis=-1)[rows].reshape(len(rows), -1, 6)
-        both[~(np.abs(both[..., 3:]).sum(axis=-1) > 0)] = np.nan
-        found.append(both)
-    return np.concatenate(found, axis=1) if found else np.zeros((len(rows), 0, 6))
-
-
-def _entry(record: Any, name: str) -> FloatArray | None:
-    """An array of a record that is a mapping or an object."""
-    value = record.get(name) if isinstance(record, Mapping) else getattr(record, name, None)
-    return None if value is None else np.asarray(value, dtype=float)
+    """Contact points and forces on the first body of each pair (rows, contacts, 6), world axes; NaN where none acts."""
+    if "contact" not in run.model.features:
+        return np.zeros((len(rows), 0, 6))
+    seen = run.contacts
+    both = np.concatenate([seen.point, seen.force], axis=-1)[rows]
+    both[~(np.abs(both[..., 3:]).sum(axis=-1) > 0)] = np.nan
+    return both
 
 
 def trace_points(model: Model, traces: Mapping[str, Any] | Sequence[str]) -> list[tuple[int, FloatArray]]:
