@@ -76,18 +76,23 @@ def test_side_by_side_and_one_row(stages):
     stages.append(stage)
 
 
-def test_follow_and_contacts(stages, monkeypatch):
-    run = swing()
-    n = len(run.t)
-    contact = {"point": np.zeros((n, 3)), "force": np.tile([0.0, 0, 5.0], (n, 1))}
-    monkeypatch.setattr(type(run), "contacts", {"foot": contact})
+def test_follow_and_contacts(stages):
+    m = la.Mechanism("ball")
+    m.add_body("ball", mass=1.0, shape=la.Sphere(0.1))
+    m.add_joint("root", "free", parent="world", child="ball")
+    m.add_ground(friction=0.5)
+    model = m.build()
+    start = model.state(q={"root": (0, 0, 0.12, 1, 0, 0, 0)})
+    run = la.simulate(model, start, dt=0.005, duration=0.3, method=la.Maximal())
     stage = live.Stage("test", "127.0.0.1", 8460)
     stages.append(stage)
     player = live.Player(stage, record_all([run]), "overlay", ())
     player.toggle(False)
     player.follow.value = True
-    player.show(0.1)
+    player.show(0.25)
     assert player.arrows[0].handle is not None
+    player.show(0.0)
+    assert player.arrows[0].handle is None
 
 
 class TestModels:

@@ -7,7 +7,7 @@ import pytest
 
 import leastaction as la
 from leastaction import dynamics
-from leastaction.view.record import bounds, pick_rows, record, sensible_rows, trace_points
+from leastaction.view.record import arrows_of, bounds, pick_rows, record, sensible_rows, trace_points
 from leastaction.view.scene import scene_of
 
 
@@ -88,6 +88,43 @@ def test_shapes_for_contact_are_drawn_where_there_are_no_others():
     assert [item.body for item in scene.items] == ["a", "b"]
 
 
+class TestGround:
+    def rolling(self, **ground):
+        m = la.Mechanism("ball")
+        m.add_body("ball", mass=1.0, shape=la.Sphere(0.1))
+        m.add_joint("root", "free", parent="world", child="ball")
+        m.add_ground(**ground)
+        return m.build()
+
+    def test_level_ground_is_no_item(self):
+        assert not any(item.ground for item in scene_of(self.rolling(height=0.3)).items)
+
+    def test_a_slope_is_drawn_where_it_is(self):
+        normal = np.array([0.6, 0.0, 0.8])
+        scene = scene_of(self.rolling(normal=normal, height=0.25))
+        (item,) = (item for item in scene.items if item.ground)
+        surface = scene.surfaces[item.surface]
+        points = surface.points @ item.pose[:3, :3].T + item.pose[:3, 3]
+        assert points @ normal == pytest.approx(np.full(len(points), 0.25), abs=1e-12)
+        assert surface.normals @ item.pose[:3, :3].T == pytest.approx(np.tile(normal, (len(points), 1)), abs=1e-12)
+
+    def test_a_field_has_its_heights(self):
+        heights = np.random.default_rng(3).uniform(0, 0.1, (4, 6))
+        model = self.rolling(heights=heights, spacing=(0.5, 0.25))
+        scene = scene_of(model)
+        (item,) = (item for item in scene.items if item.ground)
+        surface = scene.surfaces[item.surface]
+        assert np.ptp(surface.points, axis=0)[:2] == pytest.approx([1.5, 1.25])
+        assert {*np.unique(surface.points[:, 2].round(9))} == {*np.unique(heights.round(9))}
+        assert (surface.normals[:, 2] > 0).all()
+        assert len(surface.faces) == 30
+        # the picture need not hold it whole
+        start = model.state(q={"root": (0, 0, 1, 1, 0, 0, 0)})
+        run = la.simulate(model, start, dt=0.01, duration=0.0, method=la.Maximal())
+        low, high = bounds(record(run))
+        assert (high - low).max() == pytest.approx(0.2)
+
+
 class TestRecording:
     def test_rows_are_picked_at_a_steady_rate(self):
         t = np.arange(0, 10001) * 0.001
@@ -145,12 +182,29 @@ class TestRecording:
         with pytest.raises(la.ModelError, match="expected names"):
             trace_points(model, "FR_foot")
 
-    def test_contacts_by_point_and_force(self, monkeypatch):
-        run = pendulum_run()
-        point, force = np.zeros((len(run.t), 3)), np.zeros((len(run.t), 3))
-        force[:50, 2] = 10.0
-        monkeypatch.setattr(type(run), "contacts", {"foot": {"point": point, "force": force}, "other": {"gap": point}})
-        arrows = record(run).contacts
-        assert arrows.shape[1:] == (1, 6)
-        assert np.isfinite(arrows[:10]).all()
-        assert np.isnan(arrows[-10:]).all()
+    def test_contacts_have_points_and_arrows(self):
+        recording = record(landing())
+        points, arrows = recording.contacts[..., :3], arrows_of(recording)
+        # in the air there is none; at rest four corners on the ground carry the weight
+        assert np.isnan(points[0]).all()
+        last = points[-2][np.isfinite(points[-2]).all(axis=1)]
+        assert len(last) == 4
+        assert np.abs(last[:, 2]).max() < 1e-3
+        force = recording.contacts[-2, :, 3:]
+        assert np.nansum(force, axis=0) == pytest.approx([0, 0, 9.81], abs=0.05)
+        # the weight is as long as the box is large; a blow is no longer than one and a half of that
+        size = np.sqrt(0.3**2 + 0.2**2 + 0.1**2)
+        assert np.linalg.norm(np.nansum(arrows[-2], axis=0)) == pytest.approx(size, rel=0.01)
+        assert np.nanmax(np.linalg.norm(arrows, axis=-1)) <= 1.5 * size * (1 + 1e-12)
+        assert record(pendulum_run()).contacts.shape[1] == 0
+
+
+def landing():
+    """A box that falls flat onto the ground and stays."""
+    m = la.Mechanism("box")
+    m.add_body("box", mass=1.0, shape=la.Box((0.3, 0.2, 0.1)))
+    m.add_joint("root", "free", parent="world", child="box")
+    m.add_ground(friction=0.5)
+    model = m.build()
+    start = model.state(q={"root": (0, 0, 0.1, 1, 0, 0, 0)})
+    return la.simulate(model, start, dt=0.005, duration=0.5, method=la.Maximal())

@@ -18,7 +18,7 @@ from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
 from leastaction.spatial import quaternion
 from leastaction.view.page import framing, record_all
-from leastaction.view.record import Recording, bounds, trace_points
+from leastaction.view.record import Recording, arrows_of, bounds, trace_points
 from leastaction.view.scene import Scene, model_size
 from leastaction.view.serve import LOCAL, first_free
 
@@ -259,23 +259,22 @@ class _Arrows:
     """Contact points and forces of a run."""
 
     def __init__(self, api: Any, name: str, recording: Recording, size: float) -> None:
-        self.api, self.name, self.contacts = api, name, recording.contacts
+        self.api, self.name = api, name
+        self.points, self.arrows = recording.contacts[..., :3], arrows_of(recording)
         self.handle: Any = None
-        largest = float(np.nanmax(np.abs(recording.contacts[..., 3:]), initial=0.0))
-        self.scale = 0.6 * size / largest if largest > 0 else 0.0
         self.size = size
 
     def show(self, row: int) -> None:
         """The arrows of a picture."""
-        if self.contacts.shape[1] == 0:
+        if self.points.shape[1] == 0:
             return
-        here = self.contacts[row]
-        here = here[np.isfinite(here).all(axis=1)]
+        there = np.isfinite(self.arrows[row]).all(axis=1)
+        points, arrows = self.points[row][there], self.arrows[row][there]
         if self.handle is not None:
             self.handle.remove()
             self.handle = None
-        if len(here):
-            ends = np.stack([here[:, :3], here[:, :3] + self.scale * here[:, 3:]], axis=1).astype(np.float32)
+        if len(points):
+            ends = np.stack([points, points + arrows], axis=1).astype(np.float32)
             widths = {
                 "shaft_radius": 0.008 * self.size,
                 "head_radius": 0.02 * self.size,

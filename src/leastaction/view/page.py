@@ -18,8 +18,8 @@ from leastaction.errors import ModelError
 from leastaction.model.checks import FloatArray
 from leastaction.model.files import check_path, write_file
 from leastaction.model.model import Model
-from leastaction.view.record import RATE, Recording, bounds, record, trace_points
-from leastaction.view.scene import WORLD, model_size, plain_note, scene_of
+from leastaction.view.record import RATE, Recording, arrows_of, bounds, record, trace_points
+from leastaction.view.scene import WORLD, plain_note, scene_of
 from leastaction.view.surfaces import Surface, ball
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _run(recording: Recording, first: int, traces: Mapping[str, Any] | Sequence[
                 "colour": [round(c, 4) for c in item.colour],
             }
         )
-    largest = float(np.nanmax(np.abs(recording.contacts[..., 3:]), initial=0.0))
+    contacts = np.concatenate([recording.contacts[..., :3], arrows_of(recording)], axis=-1)
     return {
         "label": recording.label,
         "bodies": len(recording.scene.carriers),
@@ -179,9 +179,8 @@ def _run(recording: Recording, first: int, traces: Mapping[str, Any] | Sequence[
         "com": encode(recording.com, "f4"),
         "energy": None if recording.energy is None else encode(recording.energy, "f4"),
         "gap": None if recording.gap is None else encode(recording.gap, "f4"),
-        "contacts": encode(recording.contacts, "f4"),
-        "contactCount": recording.contacts.shape[1],
-        "forceScale": 0.6 * model_size(recording.model) / largest if largest > 0 else 0.0,
+        "contacts": encode(contacts, "f4"),
+        "contactCount": contacts.shape[1],
         "stopped": recording.stopped,
         "wall": recording.wall,
     }
@@ -227,7 +226,9 @@ def _travels(model: Model) -> bool:
 def _ground(recording: Recording, below: float, far: bool) -> float | None:
     """Height of the ground to draw: the mechanism's own, else just below it, none below what falls without end."""
     ground = recording.model.mechanism.ground
-    if ground is not None and ground.normal[2] > 0.999:
+    if any(item.ground for item in recording.scene.items):
+        return None
+    if ground is not None:
         return float(ground.height)
     travels_down = far and bool(recording.com[:, 2].min() < below - 0.5)
     return None if travels_down else below

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import dynamics
+from leastaction.contacts import contacts_of
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.model.checks import FloatArray, check_vector
 from leastaction.model.model import Model
@@ -146,13 +147,36 @@ def body_motion(model: Model, q: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def contact_arrows(run: Trajectory, rows: NDArray[np.int64]) -> FloatArray:
-    """Contact points and forces on the first body of each pair (rows, contacts, 6), world axes; NaN where none acts."""
-    if "contact" not in run.model.features:
+    """Contact points and forces on the first body (rows, contacts, 6) in world axes; NaN where there is none."""
+    if not run.method.contact_pairs(run.model):
         return np.zeros((len(rows), 0, 6))
-    seen = run.contacts
-    both = np.concatenate([seen.point, seen.force], axis=-1)[rows]
-    both[~(np.abs(both[..., 3:]).sum(axis=-1) > 0)] = np.nan
+    found = contacts_of(
+        run.model, run.method, run.clock, run.step_numbers[rows], run.t[rows], run.q[rows], run.v[rows], run.tau[rows]
+    )
+    both = np.concatenate([found.point, found.force], axis=-1)
+    both[~(np.abs(found.force).sum(axis=-1) > 0)] = np.nan
     return both
+
+
+def arrows_of(recording: Recording) -> FloatArray:
+    """Arrows (rows, contacts, 3) of the contact forces in metres: the weight is as long as the mechanism is large.
+
+    The blow of a landing is many weights; its arrow ends at one and a half of that.
+    """
+    force = recording.contacts[..., 3:]
+    low, high = bounds(recording, 0)
+    size, weight = float(np.linalg.norm(high - low)), _weight(recording.model)
+    if weight == 0:
+        strong = np.linalg.norm(force, axis=-1)
+        weight = float(np.nanmedian(strong)) if np.isfinite(strong).any() else 1.0
+    arrow = force * (size / weight)
+    length = np.linalg.norm(arrow, axis=-1, keepdims=True)
+    return np.asarray(arrow * np.minimum(1.0, 1.5 * size / np.maximum(length, np.finfo(float).tiny)))
+
+
+def _weight(model: Model) -> float:
+    """Weight of everything that moves, newtons."""
+    return model.total_mass * float(np.linalg.norm(model.mechanism.gravity))
 
 
 def trace_points(model: Model, traces: Mapping[str, Any] | Sequence[str]) -> list[tuple[int, FloatArray]]:
@@ -174,10 +198,12 @@ def trace_points(model: Model, traces: Mapping[str, Any] | Sequence[str]) -> lis
 
 
 def bounds(recording: Recording, row: int | None = None) -> tuple[FloatArray, FloatArray]:
-    """Lowest and highest corner (3,) of what is drawn, over all pictures or in one of them."""
+    """Lowest and highest corner (3,) of the mechanism as it is drawn, over all pictures or in one of them."""
     lows, highs = [], []
     rows = slice(None) if row is None else slice(row, row + 1)
     for item in recording.scene.items:
+        if item.ground:
+            continue
         points = recording.scene.surfaces[item.surface].points
         # the eight corners of the surface's box, moved with the body
         low, high = points.min(axis=0), points.max(axis=0)

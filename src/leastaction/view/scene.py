@@ -11,15 +11,20 @@ import numpy as np
 from leastaction.errors import ModelError
 from leastaction.model.checks import FloatArray
 from leastaction.model.elements import Body
+from leastaction.model.joints import plane_basis
 from leastaction.model.model import Model
 from leastaction.model.shapes import Shape
-from leastaction.view.surfaces import Surface, ball, surface_of
+from leastaction.view.surfaces import Surface, ball, creased, surface_of
 
 WORLD = "world"
 
 # colours of shapes that have none, by body, quiet and apart; and of ellipsoids that stand for an inertia
 COLOURS = ((0.36, 0.52, 0.74), (0.82, 0.56, 0.30), (0.47, 0.64, 0.46), (0.60, 0.50, 0.68), (0.62, 0.63, 0.66))
 INERTIA_COLOUR = (0.65, 0.55, 0.75)
+GROUND_COLOUR = (0.86, 0.87, 0.84)
+
+# ground whose normal has this z component, or more, is level
+LEVEL = 0.9999
 
 # an ellipsoid is never thinner than this share of its longest axis, so that it can be seen
 _THINNEST = 0.05
@@ -35,6 +40,7 @@ class Item:
         surface: index in ``Scene.surfaces``.
         colour: red, green, blue, opacity, each 0 to 1.
         body: name of the body it belongs to, which may be fixed to the carrier.
+        ground: whether it is ground, which pictures need not hold whole.
     """
 
     carrier: int
@@ -42,6 +48,7 @@ class Item:
     surface: int
     colour: tuple[float, float, float, float]
     body: str
+    ground: bool = False
 
 
 @dataclass(eq=False)
@@ -84,7 +91,38 @@ def scene_of(model: Model) -> Scene:
     for body, index, offset in bare:
         if index not in seen and index >= 0 and body.mass > 0:
             _add_ellipsoid(scene, model, body, index, offset)
+    _add_ground(scene, model)
     return scene
+
+
+def _add_ground(scene: Scene, model: Model) -> None:
+    """Ground that is not level: a height field, or a part of a slope around the origin."""
+    ground = model.mechanism.ground
+    if ground is None or (ground.heights is None and ground.normal[2] > LEVEL):
+        return
+    if ground.heights is not None and ground.spacing is not None:
+        surface = field_surface(ground.heights, ground.spacing)
+    else:
+        reach = 8 * model_size(model)
+        surface = field_surface(np.zeros((2, 2)), np.array([2 * reach, 2 * reach]))
+    u, v = plane_basis(ground.normal)
+    at = np.eye(4)
+    # a field lies along the world's axes
+    if ground.normal[2] <= LEVEL:
+        at[:3, :3] = np.column_stack([u, v, ground.normal])
+    at[:3, 3] = ground.height * ground.normal
+    scene.surfaces.append(surface)
+    scene.items.append(Item(-1, at, len(scene.surfaces) - 1, (*GROUND_COLOUR, 1.0), WORLD, ground=True))
+
+
+def field_surface(heights: FloatArray, spacing: FloatArray) -> Surface:
+    """Surface of heights (nx, ny) on a grid around the origin, two triangles to a cell."""
+    nx, ny = heights.shape
+    x, y = (np.arange(nx) - 0.5 * (nx - 1)) * spacing[0], (np.arange(ny) - 0.5 * (ny - 1)) * spacing[1]
+    points = np.stack([*np.meshgrid(x, y, indexing="ij"), heights], axis=-1).reshape(-1, 3)
+    k = (np.arange(nx - 1)[:, None] * ny + np.arange(ny - 1)).ravel()
+    low, high = np.stack([k, k + ny, k + 1], axis=1), np.stack([k + ny + 1, k + 1, k + ny], axis=1)
+    return creased(points, np.concatenate([low, high]))
 
 
 def _add_shapes(

@@ -199,7 +199,7 @@ class Viewer {
     if (byId("show-contacts").checked) {
       for (const [point, force] of run.touching(this.time)) {
         marks.push([this.geometries[0], Mat.ball(point, 0.02 * size), [0.85, 0.1, 0.1, 1]]);
-        r.drawPairs([point, Vec.add(point, Vec.mul(force, run.forceScale))], [0.85, 0.1, 0.1, 1], 3);
+        r.drawPairs([point, Vec.add(point, force)], [0.85, 0.1, 0.1, 1], 4);
       }
     }
     if (marks.length) r.drawSurfaces(marks);

@@ -51,7 +51,7 @@ class Run {
     return [0, 1, 2].map((k) => this.com[a + k] * (1 - share) + this.com[b + k] * share);
   }
 
-  // Points and forces at the picture that is shown.
+  // Points and arrows of the forces in the picture that is shown.
   touching(t) {
     const [row] = this.place(t), n = this.contactCount, out = [];
     for (let i = 0; i < n; i++) {
