@@ -341,6 +341,13 @@ def bench_linearize() -> list[Row]:
     return [*out, *bench_humanoid(overhead), *bench_orders(), *bench_loops()]
 
 
+def bench_maximal() -> list[Row]:
+    """Steps of ``Maximal``: smooth chains, loops and contact."""
+    from leastaction.bench_maximal import bench_maximal as measure
+
+    return measure()
+
+
 def bench_precision() -> list[Row]:
     """Time to a given error of the trajectory, against MuJoCo's RK4 and DOP853 on Pinocchio's ABA."""
     from leastaction import bench_precision
@@ -389,6 +396,7 @@ GROUPS: dict[str, Callable[[], list[Row]]] = {
     "rollout": bench_rollout,
     "galerkin": bench_galerkin,
     "linearize": bench_linearize,
+    "maximal": bench_maximal,
     "precision": bench_precision,
     "cold": bench_cold,
     "compile": bench_compile,

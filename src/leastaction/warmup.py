@@ -23,7 +23,10 @@ from leastaction import derivatives, dynamics, models, observe
 from leastaction.linearize import lagrangian_hessian, linearize
 from leastaction.methods.registry import METHODS
 from leastaction.model.forces import PointForce, PointSpring
+from leastaction.model.mechanism import Mechanism
 from leastaction.model.model import Model
+from leastaction.model.pose import pose
+from leastaction.model.shapes import Sphere
 from leastaction.simulate import simulate
 from leastaction.steps import ClassicSteps
 from leastaction.trajectory import Trajectory
@@ -86,6 +89,18 @@ def _loops_alone(model: Model, method: str) -> Trajectory:
     return _run(model if model.loop_names else models.four_bar().build(), method)
 
 
+def _touching(model: Model) -> Trajectory:
+    """Two steps of a ball on the ground; in the other form, of two balls that touch each other."""
+    m = Mechanism("balls")
+    for k, name in enumerate("ab" if model.loop_names else "a"):
+        m.add_body(name, mass=1.0, shape=Sphere(0.1))
+        m.add_joint(f"root_{name}", "free", parent="world", child=name, parent_frame=pose((0.0, 0.0, 0.1 + 0.2 * k)))
+    m.add_ground()
+    if model.loop_names:
+        m.add_contact("a", "b")
+    return simulate(m.build(), dt=0.001, duration=0.002, method="maximal")
+
+
 def _with_step_control(model: Model) -> Trajectory:
     """A short run that chooses its steps."""
     return simulate(model, dt=ClassicSteps(1e-3, 0.001), duration=0.002, method="rk4")
@@ -103,6 +118,7 @@ JOBS: dict[str, Callable[[Model], Any]] = {
     "simulate, rk4, with step control": _with_step_control,
     "simulate, galerkin:2, loops alone": partial(_loops_alone, method="galerkin:2"),
     "simulate, galerkin:4, loops alone": partial(_loops_alone, method="galerkin:4"),
+    "simulate, maximal, in contact": _touching,
     "Trajectory.energy": lambda model: _run(model, "rk4").energy,
     "Trajectory.momentum": lambda model: _run(model, "rk4").momentum,
     "Trajectory.constraint_error": lambda model: _run(model, "rk4").constraint_error,

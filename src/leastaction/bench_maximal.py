@@ -1,0 +1,198 @@
+"""Speed of ``Maximal``: chains against ``Galerkin(2)``, loops, contact against MuJoCo; ``GraphSystem`` against splu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leastaction import bench
+from leastaction.methods.base import Clock, Control, Method
+from leastaction.methods.galerkin import Galerkin
+from leastaction.methods.maximal import Maximal
+from leastaction.model.mechanism import Mechanism
+from leastaction.model.model import Model, State
+from leastaction.model.pose import pose
+from leastaction.model.shapes import Sphere
+from leastaction.solve.solvers import InteriorPoint, Newton
+
+LENGTHS = (10, 100, 1000)
+RADIUS = 0.25
+"""Of the spheres of Bruedigam et al. 2023, Fig. 8, metres."""
+
+STIFFNESS = 60.0
+"""Springs in the legs of the standing quadruped, N m/rad."""
+
+
+def step_time(model: Model, state: State, method: Method, dt: float, steps: int, skip: int = 0) -> tuple[float, float]:
+    """Microseconds and iterations of a step, the smallest over repeats; ``skip`` steps come before."""
+    idle, clock = Control(np.zeros((0, model.nv))), Clock(0.0, dt)
+    memory = method.start(model, state)
+    method.rollout(model, memory, clock, 0, skip, max(skip, 1), idle)
+    found: list[Any] = []
+
+    def roll() -> None:
+        fresh = {name: array.copy() for name, array in memory.items()}
+        found.append(method.rollout(model, fresh, clock, skip, steps, steps, idle))
+
+    roll()
+    seconds = bench.best(roll, least=3) / steps
+    return 1e6 * seconds, found[-1].counters["iterations"] / max(found[-1].steps, 1)
+
+
+def sphere_chain(n: int) -> Mechanism:
+    """Spheres on ball joints over the ground (Bruedigam et al. 2023, Fig. 8)."""
+    m = Mechanism("spheres")
+    for i in range(n):
+        m.add_body(f"s{i}", mass=1.0, shape=Sphere(RADIUS))
+        if i == 0:
+            m.add_joint("root", "free", parent="world", child="s0")
+        else:
+            here, there = pose((RADIUS, 0, 0)), pose((-RADIUS, 0, 0))
+            before, name = f"s{i - 1}", f"s{i}"
+            m.add_joint(f"j{i}", "spherical", parent=before, child=name, parent_frame=here, child_frame=there)
+    m.add_ground(friction=0.3)
+    return m
+
+
+def mujoco_spheres(n: int, dt: float) -> Any:
+    """The same chain in MuJoCo with its default parameters of contact; neighbours do not collide."""
+    import mujoco
+
+    parts = []
+    for i in range(n):
+        place = "0 0 0.5" if i == 0 else f"{2 * RADIUS} 0 0"
+        joint = "<freejoint/>" if i == 0 else f'<joint type="ball" pos="{-RADIUS} 0 0"/>'
+        ball = f'<geom type="sphere" size="{RADIUS}" mass="1" friction="0.3" contype="1" conaffinity="2"/>'
+        parts.append(f'<body pos="{place}">{joint}{ball}')
+    ground = '<geom type="plane" size="100 100 1" friction="0.3" contype="2" conaffinity="1"/>'
+    xml = f'<mujoco><option timestep="{dt}"/><worldbody>{ground}{"".join(parts)}{"</body>" * n}</worldbody></mujoco>'
+    return mujoco.MjModel.from_xml_string(xml)
+
+
+def mujoco_step_time(peer: Any, skip: int, steps: int) -> tuple[float, float]:
+    """Microseconds of a step after ``skip`` steps, the smallest over repeats, and the lowest height of a body."""
+    import mujoco
+
+    data = mujoco.MjData(peer)
+    data.qvel[0], data.qvel[1] = 1.0, 0.5
+    for _ in range(skip):
+        mujoco.mj_step(peer, data)
+    q, v, lowest = data.qpos.copy(), data.qvel.copy(), [np.inf]
+
+    def roll() -> None:
+        data.qpos[:], data.qvel[:] = q, v
+        for _ in range(steps):
+            mujoco.mj_step(peer, data)
+            lowest[0] = min(lowest[0], float(data.xpos[1:, 2].min()))
+
+    return 1e6 * bench.best(roll, least=3) / steps, lowest[0]
+
+
+def standing_quadruped() -> tuple[Model, State]:
+    """The A1 on four points under each foot, with its 24 joint limits enforced and springs that hold its stance."""
+    from leastaction import models
+
+    m = models.quadruped()
+    points = 0.01 * np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [-1.0, -1.0, 0.0]]) - [0, 0, 0.02]
+    stance = {"hip": 0.0, "thigh": 0.8, "calf": -1.6}
+    for name in m.bodies:
+        if name.endswith("_foot"):
+            m.add_contact(name, "world", friction=0.8, points=points)
+        else:
+            m.exclude_contact(name, "world")
+    m.add_ground(friction=0.8)
+    start = {}
+    for name, joint in m.joints.items():
+        part = next((part for part in stance if f"_{part}" in name), None)
+        if part is not None and joint.nv == 1:
+            joint.stiffness, joint.damping, joint.rest = (
+                np.array([STIFFNESS]),
+                np.array([2.0]),
+                np.array([stance[part]]),
+            )
+            start[name] = stance[part]
+    m.enforce_limits()
+    model = m.build()
+    start["root"] = [0, 0, 0.32, 1, 0, 0, 0]  # type: ignore[assignment]
+    return model, model.state(start)
+
+
+def bench_maximal() -> list[bench.Row]:
+    """Steps of ``Maximal``: smooth chains, loops, contact; and the block-sparse solver beside SciPy's splu."""
+    return [*_chains(), *_loops(), *_contacts(), *_graphs()]
+
+
+def _chains() -> list[bench.Row]:
+    from leastaction import models
+
+    out, times = [], []
+    for n in LENGTHS:
+        model, steps = models.chain(n).build(), max(20, 20_000 // n)
+        state = model.state(*bench.start_of_chain(n))
+        mine, count = step_time(model, state, Maximal(solver=Newton(1e-10)), 0.001, steps)
+        theirs, _ = step_time(model, state, Galerkin(2, solver=Newton(1e-10)), 0.001, steps)
+        times.append(mine)
+        what = f"maximal step n={n}, {count:.2f} iterations, galerkin:2"
+        out.append(bench.Row("maximal", what, "us", mine, theirs, mine / theirs, 1.2))
+    slope = float(np.polyfit(np.log(LENGTHS), np.log(times), 1)[0])
+    what = f"exponent of the step, n = {LENGTHS[0]} to {LENGTHS[-1]}"
+    return [*out, bench.Row("maximal", what, "", slope, None, slope, 1.05)]
+
+
+def _loops() -> list[bench.Row]:
+    from leastaction import models
+
+    model = models.n_four_bar(16).build()
+    rates = np.array([-1.0 if name.startswith("base") else 1.0 for name in model.joint_names])
+    mine, count = step_time(model, model.state(v=rates), Maximal(solver=Newton(1e-10)), 0.01, 100)
+    what = f"maximal step of 16 four-bars in series, {count:.2f} iterations"
+    return [bench.Row("maximal", what, "us", mine, None, mine, None)]
+
+
+def _contacts() -> list[bench.Row]:
+    out = []
+    model, state = standing_quadruped()
+    mine, count = step_time(model, state, Maximal(solver=InteriorPoint(1e-9)), 0.005, 200, 200)
+    what = f"maximal step of a quadruped, 16 contacts, 24 limits, {count:.1f} iterations"
+    out.append(bench.Row("maximal", what, "us", mine, None, mine, 40.0))
+    for n in (10, 40):
+        model = sphere_chain(n).build()
+        state = model.state({"root": [0, 0, 0.5, 1, 0, 0, 0]}, {"root": [0, 0, 0, 1.0, 0.5, 0]})
+        mine, count = step_time(model, state, Maximal(), 0.01, 100, 40)
+        theirs, lowest = mujoco_step_time(mujoco_spheres(n, 0.01), 40, 100)
+        sunk = 1e3 * (RADIUS - lowest)
+        what = f"maximal step of {n} spheres, {count:.1f} iterations; MuJoCo, which sinks {sunk:.1f} mm"
+        out.append(bench.Row("maximal", what, "us", mine, theirs, mine / theirs, 1.0 if n == 40 else None))
+    return out
+
+
+def _graphs() -> list[bench.Row]:
+    """A chain of bodies (6 rows) and joints (5 or 3 rows): factor and solve."""
+    from scipy.sparse import csc_matrix
+    from scipy.sparse.linalg import splu
+
+    from leastaction.kernels.graph import solve_once
+    from leastaction.solve.graph_system import GraphSystem
+
+    out = []
+    for word, rows in (("revolute", 5), ("ball", 3)):
+        n, rng = 100, np.random.default_rng(1)
+        sizes = [6, rows] * n
+        edges = [(k, k + 1) for k in range(2 * n - 1)]
+        system = GraphSystem(sizes, edges, constraints=range(1, 2 * n, 2))
+        blocks: dict[tuple[int, int], Any] = {}
+        for k, size in enumerate(sizes):
+            noise = rng.normal(size=(size, size))
+            blocks[k, k] = noise @ noise.T + np.eye(size) if k % 2 == 0 else np.zeros((size, size))
+        for a, b in edges:
+            blocks[a, b] = rng.normal(size=(sizes[a], sizes[b]))
+            blocks[b, a] = blocks[a, b].T
+        rhs = rng.normal(size=sum(sizes))
+        dense = csc_matrix(system.dense(blocks))
+        packed, pivot, big = system.pack(blocks), np.zeros(system.size, dtype=np.int64), np.zeros(system.size)
+        mine = 1e6 * bench.best(lambda: solve_once(system.plan, packed.copy(), pivot, big, rhs.copy()))  # noqa: B023
+        theirs = 1e6 * bench.best(lambda: splu(dense).solve(rhs), least=20)  # noqa: B023
+        what = f"GraphSystem factor and solve, {n} links with {word} joints, splu"
+        out.append(bench.Row("maximal", what, "us", mine, theirs, mine / theirs, 0.1))
+    return out
