@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,8 +100,14 @@ def write_video(
         page, film = Path(folder) / "run.html", Path(folder) / f"film{path.suffix.lower()}"
         write_html(runs, page, rate=max(rate / speed, 1.0), **options)
         words = [ffmpeg, "-y", "-loglevel", "error", "-f", "image2pipe", "-framerate", str(rate), "-i", "-"]
-        with open_browser() as browser:
-            _film(browser, page, [*words, *codec, str(film)], (width, height), rate, speed, charts)
+
+        def make() -> None:
+            with open_browser() as browser:
+                _film(browser, page, [*words, *codec, str(film)], (width, height), rate, speed, charts)
+
+        # in a thread of its own, as a notebook has an event loop that the driver would not share
+        with ThreadPoolExecutor(1) as worker:
+            worker.submit(make).result()
         _move(film, path)
 
 
