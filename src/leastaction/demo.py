@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,12 @@ import numpy as np
 from leastaction.errors import ModelError
 
 if TYPE_CHECKING:
+    from leastaction.model.mechanism import Mechanism
     from leastaction.model.model import Model, State
     from leastaction.trajectory import Trajectory
 
 BASELINE = "rk4"
-METHODS = ("galerkin:4", "galerkin:2", "lie-trapezoid", "euler", "rk2", "rk4")
+METHODS = ("galerkin:4", "galerkin:2", "maximal", "lie-trapezoid", "euler", "rk2", "rk4")
 
 # seconds of simulated time between two lines of the live table, seconds of wall time, and where it ends
 _STRETCH, _PAUSE, _END = 5.0, 0.25, 3600.0
@@ -29,7 +31,19 @@ _STRETCH, _PAUSE, _END = 5.0, 0.25, 3600.0
 
 @dataclass(frozen=True)
 class Setting:
-    """A mechanism of the demo: its name, words for it, step and length of its run in seconds, and how it starts."""
+    """A mechanism of the demo.
+
+    Attributes:
+        name: of the built-in mechanism.
+        words: for it.
+        dt: step, seconds.
+        duration: of the run, seconds.
+        q: first position, as ``Model.state`` takes it; made closed.
+        v: first velocity.
+        traces: points that leave a line.
+        prepare: changes the mechanism before it is built, or None.
+        method: the one to begin with.
+    """
 
     name: str
     words: str
@@ -38,14 +52,35 @@ class Setting:
     q: Any = None
     v: Any = None
     traces: Any = ()
+    prepare: Callable[[Mechanism], None] | None = None
+    method: str = METHODS[0]
 
     def start(self) -> tuple[Model, State]:
         """The model, and the nearest state that keeps the loops closed."""
         from leastaction import models, observe
 
-        model = models.by_name(self.name).build()
+        mechanism = models.by_name(self.name)
+        if self.prepare is not None:
+            self.prepare(mechanism)
+        model = mechanism.build()
         return model, observe.project(model, model.state(self.q, self.v))
 
+
+_STANCE = {"hip": 0.0, "thigh": 0.9, "calf": -1.8}
+_LEGS = ("FR", "FL", "RR", "RL")
+
+
+def _hold_stance(m: Mechanism) -> None:
+    """Ground under a quadruped, and springs in its joints that stand for motors."""
+    m.add_ground(friction=0.7)
+    for leg in _LEGS:
+        for part, angle in _STANCE.items():
+            joint = m.joints[f"{leg}_{part}_joint"]
+            joint.stiffness, joint.damping, joint.rest = np.array([60.0]), np.array([1.5]), np.array([angle])
+
+
+_DROP = {f"{leg}_{part}_joint": angle for leg in _LEGS for part, angle in _STANCE.items()}
+_DROP_Q: Any = {"root": (0.0, 0.0, 0.5, 0.995, 0.1, 0.0, 0.0), **_DROP}
 
 SETTINGS = {
     setting.name: setting
@@ -55,17 +90,28 @@ SETTINGS = {
         Setting("bricard", "Bricard's linkage (redundant loop)", dt=0.02),
         Setting("double_pendulum", "double pendulum", q=[2.0, 1.0], dt=0.02, traces=["bob2"]),
         Setting("chain:10", "chain of ten links", q=np.full(10, 0.4), dt=0.01),
+        Setting(
+            "quadruped",
+            "quadruped landing (contact)",
+            duration=4.0,
+            q=_DROP_Q,
+            v={"root": (0.5, 0.0, 0.0, 0.6, 0.0, 0.0)},
+            prepare=_hold_stance,
+            method="maximal",
+        ),
         Setting("spinning_top", "spinning top", q={"tip": (0.966, 0.259, 0, 0)}, v={"tip": (0, 0, 90.0)}),
     )
 }
 
 
 def simulate_pair(setting: Setting, method: str, duration: float | None = None) -> list[Trajectory]:
-    """The mechanism under the method, and under RK4; a run that fails is kept as far as it went."""
+    """The mechanism under the method, and under RK4 if that can; a run that fails is kept as far as it went."""
+    from leastaction.methods.registry import method_by_name
     from leastaction.simulate import simulate
 
     model, start = setting.start()
-    names = [method] if method == BASELINE else [method, BASELINE]
+    beside = method != BASELINE and model.features <= method_by_name(BASELINE).supports
+    names = [method, BASELINE] if beside else [method]
     length = setting.duration if duration is None else duration
     return [simulate(model, start, dt=setting.dt, duration=length, method=name, on_failure="keep") for name in names]
 
@@ -162,7 +208,7 @@ def run_page(console: Any, *, host: str, port: int, open_browser: bool, until: f
 
     choices = {
         "title": "leastaction demo",
-        "mechanism": [[setting.name, setting.words] for setting in SETTINGS.values()],
+        "mechanism": [[setting.name, setting.words, setting.method] for setting in SETTINGS.values()],
         "method": [[name, name] for name in METHODS],
     }
     answers = Answers()
@@ -170,11 +216,11 @@ def run_page(console: Any, *, host: str, port: int, open_browser: bool, until: f
     try:
         if served.note:
             console.print(served.note, soft_wrap=True)
-        # the first picture is ready before the address is printed
-        answers.answer({"mechanism": "four_bar", "method": METHODS[0]})
+        # the browser opens while the first mechanism is simulated
         console.print(f"{served.url} shows the mechanism moving; Ctrl-C ends.", soft_wrap=True)
         if open_browser:
             webbrowser.open(served.url)
+        answers.answer({"mechanism": "four_bar", "method": METHODS[0]})
         _go_on(console, until)
     except KeyboardInterrupt:
         console.print("ended.")

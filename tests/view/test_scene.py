@@ -199,7 +199,15 @@ class TestRecording:
         assert record(pendulum_run()).contacts.shape[1] == 0
 
 
-def landing():
+def test_a_lost_control_is_a_note(tmp_path):
+    run = landing(control=lambda t, state: np.zeros(6))
+    run.save(tmp_path / "a.npz")
+    recording = record(la.Trajectory.load(tmp_path / "a.npz"))
+    assert recording.contacts.shape[1] == 0
+    assert any("contact forces are not drawn" in note for note in recording.scene.notes)
+
+
+def landing(**options):
     """A box that falls flat onto the ground and stays."""
     m = la.Mechanism("box")
     m.add_body("box", mass=1.0, shape=la.Box((0.3, 0.2, 0.1)))
@@ -207,4 +215,4 @@ def landing():
     m.add_ground(friction=0.5)
     model = m.build()
     start = model.state(q={"root": (0, 0, 0.1, 1, 0, 0, 0)})
-    return la.simulate(model, start, dt=0.005, duration=0.5, method=la.Maximal())
+    return la.simulate(model, start, dt=0.005, duration=0.5, method=la.Maximal(), **options)

@@ -67,7 +67,7 @@ class Recording:
 
 def record(run: Trajectory, label: str | None = None, rate: float = RATE, scene: Scene | None = None) -> Recording:
     """A recording of a run, with at most ``rate`` pictures in a second of simulated time."""
-    model, kept = run.model, sensible_rows(run)
+    model, kept, scene = run.model, sensible_rows(run), scene or scene_of(run.model)
     rows = pick_rows(run.t[:kept], rate, max(MOST_POSES // max(len(model.body_names), 1), 2))
     q, v = run.q[rows], run.v[rows]
     positions, rotations = body_motion(model, q)
@@ -82,10 +82,16 @@ def record(run: Trajectory, label: str | None = None, rate: float = RATE, scene:
         from leastaction import observe
 
         gap = observe.constraint_error(model, q)
+    # a run from a file may have lost the function that was its control
+    try:
+        contacts = contact_arrows(run, rows)
+    except ModelError as error:
+        contacts = np.zeros((len(rows), 0, 6))
+        scene.notes.append(f"contact forces are not drawn: {error}")
     return Recording(
         label=label or f"{run.method.label}, dt = {run.clock.words}",
         model=model,
-        scene=scene or scene_of(model),
+        scene=scene,
         t=run.t[rows],
         positions=positions,
         rotations=rotations,
@@ -93,7 +99,7 @@ def record(run: Trajectory, label: str | None = None, rate: float = RATE, scene:
         energy=drift,
         kinetic=kinetic,
         gap=gap,
-        contacts=contact_arrows(run, rows),
+        contacts=contacts,
         stopped=_stop(run, kept),
         wall=run.report.wall_time,
     )
@@ -150,8 +156,10 @@ def contact_arrows(run: Trajectory, rows: NDArray[np.int64]) -> FloatArray:
     """Contact points and forces on the first body (rows, contacts, 6) in world axes; NaN where there is none."""
     if not run.method.contact_pairs(run.model):
         return np.zeros((len(rows), 0, 6))
+    # the step from each row is taken again, with its control
+    tau = run.tau[rows]
     found = contacts_of(
-        run.model, run.method, run.clock, run.step_numbers[rows], run.t[rows], run.q[rows], run.v[rows], run.tau[rows]
+        run.model, run.method, run.clock, run.step_numbers[rows], run.t[rows], run.q[rows], run.v[rows], tau
     )
     both = np.concatenate([found.point, found.force], axis=-1)
     both[~(np.abs(found.force).sum(axis=-1) > 0)] = np.nan

@@ -284,7 +284,11 @@ function start() {
   byId("title").textContent = document.title;
   for (const [name, select] of Object.entries(choice)) {
     select.replaceChildren(...data[name].map(([value, text]) => Object.assign(element("option", text), { value })));
-    select.addEventListener("change", () => ask(viewer, choice));
+    select.addEventListener("change", () => {
+      // each mechanism begins with the method that suits it
+      if (select === choice.mechanism) choice.method.value = data.mechanism[select.selectedIndex][2];
+      ask(viewer, choice);
+    });
   }
   ask(viewer, choice);
 }
