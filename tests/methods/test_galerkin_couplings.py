@@ -10,6 +10,9 @@ from leastaction.methods.galerkin import couplings
 from leastaction.reference.galerkin_action import Probe
 from leastaction.reference.samples import random_tree
 
+# each of these compiles a program of its own
+SLOW = pytest.mark.slow
+
 KINDS = ("free", "revolute", "spherical", "prismatic", "helical", "spherical")
 
 
@@ -38,7 +41,9 @@ def tree(seed: int, damping: float = 3.0, pull: bool = True) -> la.Model:
     return m.build()
 
 
-@pytest.mark.parametrize(("s", "quadrature"), [(1, "lobatto"), (2, "lobatto"), (2, "gauss")])
+@pytest.mark.parametrize(
+    ("s", "quadrature"), [(1, "lobatto"), pytest.param(2, "lobatto", marks=SLOW), pytest.param(2, "gauss", marks=SLOW)]
+)
 def test_the_newton_direction_is_exact(s, quadrature):
     # measured 2e-13, 4e-13, 1.5e-12
     assert Probe(tree(3), s, 0.05, 4, quadrature).left() < 1e-9
@@ -66,7 +71,7 @@ def two_masses(stiffness: float) -> la.Model:
 
 
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
-@pytest.mark.parametrize("solver", [la.Newton(), la.DenseNewton()])
+@pytest.mark.parametrize("solver", [la.Newton(), pytest.param(la.DenseNewton(), marks=SLOW)])
 def test_stiff_springs_between_bodies_take_no_more_iterations(solver, dt):
     model = two_masses(1e5)
     q = model.neutral()
@@ -79,6 +84,7 @@ def test_stiff_springs_between_bodies_take_no_more_iterations(solver, dt):
     assert np.abs(run.momentum.angular - run.momentum.angular[0]).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_loops_and_springs_between_bodies_together():
     m = la.models.n_four_bar(2)
     m.add_force(la.PointSpring("rod0", (0, 0, 0.5), "bar2", (0.5, 0, 0), stiffness=1e4, damping=5.0, rest_length=1.0))

@@ -8,6 +8,9 @@ import pytest
 import leastaction as la
 from leastaction.reference.samples import add_every_force, random_state, random_tree
 
+# each of these compiles a program of its own
+SLOW = pytest.mark.slow
+
 KINDS = ("free", "revolute", "spherical", "prismatic", "universal", "helical", "planar", "cylindrical")
 TIGHT = 1e-14
 
@@ -29,7 +32,9 @@ def both(model: la.Model, state: la.State, order: int, dt: float, steps: int) ->
     return fast, dense
 
 
-@pytest.mark.parametrize(("order", "forces"), [(2, True), (4, False), (6, False)])
+@pytest.mark.parametrize(
+    ("order", "forces"), [(2, True), pytest.param(4, False, marks=SLOW), pytest.param(6, False, marks=SLOW)]
+)
 def test_steps_are_those_of_newton(order, forces):
     model, state = sample(order, forces)
     fast, dense = both(model, state, order, 0.01, 5)
@@ -40,6 +45,7 @@ def test_steps_are_those_of_newton(order, forces):
     assert fast.report.counters["iterations"] == dense.report.counters["iterations"]
 
 
+@pytest.mark.slow
 def test_loops_are_closed_by_it_too():
     model = la.models.four_bar().build()
     fast, dense = both(model, la.project(model, model.state(v=[3.0, 0.0, 0.0])), 2, 0.005, 20)
@@ -48,6 +54,7 @@ def test_loops_are_closed_by_it_too():
     assert dense.constraint_error.max() < 1e-12
 
 
+@pytest.mark.slow
 def test_velocity_constraints_hold_with_it():
     m = la.Mechanism("sleigh", gravity=(0.0, 0.0, 0.0))
     m.add_body("sleigh", mass=2.0, com=(0.3, 0.0, 0.0), inertia=(0.2, 0.3, 0.4))
@@ -62,6 +69,7 @@ def test_velocity_constraints_hold_with_it():
     assert np.ptp(dense.q[:, 2]) > 0.1
 
 
+@pytest.mark.slow
 def test_it_is_saved_with_a_run(tmp_path):
     model = la.models.double_pendulum().build()
     method = la.Galerkin(4, solver=la.DenseNewton(1e-11, 20))

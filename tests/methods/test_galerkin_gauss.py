@@ -13,6 +13,9 @@ from leastaction.reference.galerkin_action import Probe, discrete_action, start_
 from leastaction.reference.samples import random_tree
 from leastaction.spatial import so3
 
+# each of these compiles a program of its own
+SLOW = pytest.mark.slow
+
 KINDS = ("free", "revolute", "spherical", "prismatic", "helical", "spherical")
 
 
@@ -31,7 +34,7 @@ def tree(seed: int, *, springs: bool = False, forces: bool = False, gravity: boo
     return m.build()
 
 
-@pytest.mark.parametrize("s", [1, 2, 3])
+@pytest.mark.parametrize("s", [1, pytest.param(2, marks=SLOW), pytest.param(3, marks=SLOW)])
 def test_the_residual_is_the_gradient_of_the_discrete_action(s):
     probe = Probe(tree(1), s, 0.05, 2, "gauss")
     model, x, xi = probe.model, probe.x, probe.xi
@@ -55,7 +58,9 @@ def test_the_residual_is_the_gradient_of_the_discrete_action(s):
     assert worst < 1e-7
 
 
-@pytest.mark.parametrize(("s", "loaded"), [(1, True), (2, True), (3, False)])
+@pytest.mark.parametrize(
+    ("s", "loaded"), [(1, True), pytest.param(2, True, marks=SLOW), pytest.param(3, False, marks=SLOW)]
+)
 def test_the_newton_direction_is_exact(s, loaded):
     # measured 4e-14, 4e-14, 4e-12
     assert Probe(tree(3, springs=loaded, forces=loaded), s, 0.05, 4, "gauss", control=loaded).left() < 1e-9
@@ -67,7 +72,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("order", [2, 4, 6])
+@pytest.mark.parametrize("order", [2, pytest.param(4, marks=SLOW), pytest.param(6, marks=SLOW)])
 @pytest.mark.parametrize("case", list(CASES))
 def test_the_order_holds_for_q_and_v(case, order):
     make, T = CASES[case]
@@ -94,7 +99,7 @@ def test_order_2_is_the_midpoint_rule():
     assert out.v[0] - v == pytest.approx(h * la.forward_dynamics(model, [middle], [0.0])[0], abs=1e-13)
 
 
-@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("order", [2, pytest.param(4, marks=SLOW)])
 def test_the_step_map_of_balls_is_symplectic(order):
     model, rng = la.models.chain(2, joint="spherical").build(), np.random.default_rng(11)
     n, eps = model.nv, 1e-4
@@ -130,7 +135,7 @@ def test_the_step_map_of_balls_is_symplectic(order):
     assert np.abs(A.T @ form(p1) @ A - T.T @ form(M0 @ v0) @ T).max() < 1e-10
 
 
-@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("order", [2, pytest.param(4, marks=SLOW)])
 def test_momenta_of_a_floating_tree_are_conserved(order):
     model, rng = tree(6, gravity=False), np.random.default_rng(7)
     x0 = model.state(retract(model, model.neutral(), rng.normal(size=model.nv) * 0.3), rng.normal(size=model.nv) * 0.5)
@@ -141,6 +146,7 @@ def test_momenta_of_a_floating_tree_are_conserved(order):
     assert np.abs(angular - angular[0]).max() < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [la.RIQN(1e-13), la.Broyden(1e-13)])
 def test_the_other_root_finders_find_the_same_steps(solver):
     model = tree(8)
@@ -153,6 +159,7 @@ def test_the_other_root_finders_find_the_same_steps(solver):
     assert np.abs(runs[0].q - runs[1].q).max() < 1e-11
 
 
+@pytest.mark.slow
 def test_a_control_may_have_a_value_at_each_point():
     model, n = la.models.double_pendulum().build(), 20
     method = la.Galerkin(4, quadrature="gauss")

@@ -1,0 +1,79 @@
+"""MuJoCo with its default parameters, to compare contacts with (extra ``peers``)."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+
+from leastaction.model.checks import FloatArray
+
+MISSING = "not compared: MuJoCo is missing, pip install 'leastaction[peers]'"
+"""What a claim says where MuJoCo is not installed."""
+
+
+def available() -> bool:
+    """Whether MuJoCo is installed."""
+    return find_spec("mujoco") is not None
+
+
+def drop_box(height: float, edge: float, mass: float, dt: float, steps: int) -> FloatArray:
+    """Height (steps + 1,) of the bottom of a box over the ground that falls from a height, metres."""
+    body = (
+        f'<body pos="0 0 {edge / 2 + height!r}"><freejoint/>'
+        f'<geom type="box" size="{edge / 2!r} {edge / 2!r} {edge / 2!r}" mass="{mass!r}"/></body>'
+    )
+    heights, _ = _lowest(body, dt, steps, edge / 2)
+    return heights
+
+
+def drop_chain(
+    n: int, radius: float, mass: float, height: float, angle: float, dt: float, steps: int
+) -> tuple[FloatArray, bool]:
+    """A straight chain of spheres on ball joints that falls on the ground; spheres do not touch each other.
+
+    Args:
+        n: number of spheres.
+        radius: of each, metres.
+        mass: of each, kg.
+        height: of the centre of the first sphere, metres.
+        angle: of the chain over the horizontal, radians.
+        dt: step, seconds.
+        steps: number of steps.
+
+    Returns:
+        Height of the bottom of the lowest sphere after each step, up to the step that MuJoCo calls unstable, metres;
+        and whether there was none.
+    """
+    turn = f"{float(np.cos(angle / 2))!r} 0 {float(-np.sin(angle / 2))!r} 0"
+    # ground and spheres touch, spheres and spheres do not
+    geom = f'<geom type="sphere" size="{radius!r}" mass="{mass!r}" contype="2" conaffinity="1"/>'
+    first = f'<body pos="0 0 {height!r}" quat="{turn}"><freejoint/>{geom}'
+    other = f'<body pos="{2 * radius!r} 0 0"><joint type="ball" pos="{-radius!r} 0 0"/>{geom}'
+    return _lowest(first + (n - 1) * other + n * "</body>", dt, steps, radius)
+
+
+def _lowest(bodies: str, dt: float, steps: int, below: float) -> tuple[FloatArray, bool]:
+    """Height of the lowest body, ``below`` its origin, at every step; False with it where MuJoCo warns."""
+    import mujoco
+
+    xml = (
+        f'<mujoco><option timestep="{dt!r}"/><worldbody><geom type="plane" size="1 1 1"/>{bodies}</worldbody></mujoco>'
+    )
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    heights = [float(data.xpos[1:, 2].min()) - below]
+    # its warnings are counted here instead of written to a file
+    mujoco.set_mju_user_warning(lambda words: None)
+    try:
+        for _ in range(steps):
+            mujoco.mj_step(model, data)
+            if any(warning.number for warning in data.warning):
+                return np.array(heights), False
+            # positions of bodies are those of the start of a step until then
+            mujoco.mj_kinematics(model, data)
+            heights.append(float(data.xpos[1:, 2].min()) - below)
+    finally:
+        mujoco.set_mju_user_warning(None)
+    return np.array(heights), True
