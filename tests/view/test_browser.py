@@ -216,7 +216,7 @@ def demo(tmp_path):
 def test_the_demo(tab, demo, changed):
     url, started, process = demo
     tab.open(url)
-    tab.wait("window.viewer && viewer.runs.length == 2 && viewer.frames > 2 && viewer.time > 0.02")
+    tab.wait("window.viewer && viewer.runs.length == 2 && viewer.frames > 2 && viewer.time > 0.02", 240)
     seconds = time.monotonic() - started
     # measured 4.7 s warm, two cores with a load of 2.6; compiling, where no cache is warm, takes a minute more
     print(f"first moving picture after {seconds:.1f} s")
@@ -227,7 +227,7 @@ def test_the_demo(tab, demo, changed):
     tab.screenshot("demo")
     # another mechanism, then a method that cannot take it
     tab.page.select_option("#mechanism", "bricard")
-    tab.wait("document.title.includes('Bricard') && viewer.frames > 5")
+    tab.wait("document.title.includes('Bricard') && viewer.frames > 5", 240)
     assert tab.page.input_value("#method") == "galerkin:4"
     tab.page.select_option("#method", "lie-trapezoid")
     tab.wait("!document.getElementById('message').hidden")
