@@ -218,7 +218,7 @@ def test_the_demo(tab, demo, changed):
     tab.open(url)
     tab.wait("window.viewer && viewer.runs.length == 2 && viewer.frames > 2 && viewer.time > 0.02", 240)
     seconds = time.monotonic() - started
-    # measured 4.7 s warm, two cores with a load of 2.6; compiling, where no cache is warm, takes a minute more
+    # measured 3.4 to 4.2 s warm, on two cores that had other work too; where no cache is warm, a minute more
     print(f"first moving picture after {seconds:.1f} s")
     before = tab.pixels()
     tab.page.wait_for_timeout(300)
