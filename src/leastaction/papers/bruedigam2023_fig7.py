@@ -37,7 +37,7 @@ def figure7(context: Context) -> Result:
     panels: dict[str, Curves] = {}
     tables: dict[str, list[dict[str, Any]]] = {}
     context.progress("a loop")
-    parts = {"loop": _loop(duration)}
+    parts = {"loop": loop_drift(duration)}
     context.progress("a double pendulum")
     parts["energy"] = _double_pendulum(10 * duration)
     context.progress("a damped pendulum")
@@ -52,7 +52,7 @@ def figure7(context: Context) -> Result:
 
 
 # --- (a) -----------------------------------------------------------------------------------------------------------
-def _loop(duration: float) -> Part:
+def loop_drift(duration: float) -> Part:
     """Links of 1, 0.707 and 1 m that hang between two points 1 m apart, released above them at rest.
 
     The paper gives neither the distance of the points nor the start.
