@@ -137,7 +137,7 @@ def add_step(tree, s, xi, old, y, alpha):
 
 
 @kernel
-def tolerance(tree, nodes, p, w, rtol):
+def tolerance(tree, nodes, x, p, w, rtol):
     """Residual that counts as zero: rtol of the momentum scale plus the rounding of its terms; that rounding; reach."""
     scale, reach = 0.0, 0.0
     for d in range(p.size):
@@ -146,7 +146,8 @@ def tolerance(tree, nodes, p, w, rtol):
         reach = max(reach, abs(w.P[i, 9]), abs(w.P[i, 10]), abs(w.P[i, 11]))
     g = abs(tree.gravity[0]) + abs(tree.gravity[1]) + abs(tree.gravity[2])
     push = nodes.h * g * w.mass[0] * (1.0 + reach)
-    rounding = 1.0e-15 * (push + scale) * math.sqrt(float(p.size)) + 1.0e-300
+    # angles that have turned far are rounded more coarsely, and with them every pose
+    rounding = (1.0e-15 * math.sqrt(float(p.size)) + 4.0e-16 * farthest(x)) * (push + scale) + 1.0e-300
     return rtol * scale + rounding, rounding, reach
 
 
@@ -192,7 +193,7 @@ def solve_step(
             squares += weight * gap_squares(system.loops, L)
             count[EVALUATIONS] += 1
             if limit == 0.0:
-                limit, rounding, reach = tolerance(tree, nodes, p, w, rtol)
+                limit, rounding, reach = tolerance(tree, nodes, x, p, w, rtol)
                 # a gap, down to the rounding of positions and of angles that have turned far
                 widest = (max(rtol, 4.0e-15) + 1.0e-15 * farthest(x)) * (1.0 + reach)
         extra = pulled(system.loops, L, reach)
