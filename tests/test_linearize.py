@@ -76,8 +76,7 @@ CASES = {
     ("s", "case"),
     [
         *((s, case) for s in (1, 2) for case in CASES),
-        *((3, case) for case in CASES if case != "forces"),
-        pytest.param(3, "forces", marks=pytest.mark.slow),
+        *(pytest.param(3, case, marks=pytest.mark.slow) for case in CASES),
         pytest.param(4, "springs, dampers and control", marks=pytest.mark.slow),
     ],
 )
@@ -100,7 +99,7 @@ def test_the_derivative_is_that_of_the_step(s, case):
     assert found.state.t == dt
 
 
-@pytest.mark.parametrize("s", [1, 2, 3])
+@pytest.mark.parametrize("s", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_dense_and_recursive_solutions_agree(s, monkeypatch):
     model, method = tree(4, stiffness=3.0, damping=0.4), la.Galerkin(2 * s)
     state, n = moving(model, 5), tree(4).nv
@@ -141,7 +140,7 @@ def to_momenta(model: la.Model, state: la.State) -> tuple[np.ndarray, np.ndarray
     return T, np.block([[C, np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
 
 
-@pytest.mark.parametrize("s", [1, 2, 3])
+@pytest.mark.parametrize("s", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("stiffness", [0.0, 3.0])
 def test_the_step_is_symplectic(s, stiffness):
     model = tree(6, stiffness=stiffness)

@@ -142,7 +142,7 @@ class Probe:
         return x, xi
 
 
-@pytest.mark.parametrize("s", [1, 2, 3])
+@pytest.mark.parametrize("s", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_residual_is_the_gradient_of_the_discrete_action(s):
     probe = Probe(tree(1), s, 0.05, 2)
     r, _, _ = probe(probe.xi)
@@ -163,7 +163,13 @@ def test_the_residual_is_the_gradient_of_the_discrete_action(s):
 
 @pytest.mark.parametrize(
     ("s", "springs", "forces"),
-    [(s, springs, False) for s in (1, 2, 3) for springs in (False, True)] + [(1, True, True), (2, True, True)],
+    [
+        *((s, springs, False) for s in (1, 2) for springs in (False, True)),
+        (1, True, True),
+        pytest.param(2, True, True, marks=pytest.mark.slow),
+        pytest.param(3, False, False, marks=pytest.mark.slow),
+        pytest.param(3, True, False, marks=pytest.mark.slow),
+    ],
 )
 def test_the_newton_direction_is_exact(s, springs, forces):
     probe = Probe(tree(3, springs=springs, forces=forces), s, 0.05, 4, control=springs)

@@ -41,9 +41,8 @@ def tree(seed: int, damping: float = 3.0, pull: bool = True) -> la.Model:
     return m.build()
 
 
-@pytest.mark.parametrize(
-    ("s", "quadrature"), [(1, "lobatto"), pytest.param(2, "lobatto", marks=SLOW), pytest.param(2, "gauss", marks=SLOW)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("s", "quadrature"), [(1, "lobatto"), (2, "lobatto"), (2, "gauss")])
 def test_the_newton_direction_is_exact(s, quadrature):
     # measured 2e-13, 4e-13, 1.5e-12
     assert Probe(tree(3), s, 0.05, 4, quadrature).left() < 1e-9

@@ -34,7 +34,8 @@ def tree(seed: int, *, springs: bool = False, forces: bool = False, gravity: boo
     return m.build()
 
 
-@pytest.mark.parametrize("s", [1, pytest.param(2, marks=SLOW), pytest.param(3, marks=SLOW)])
+@pytest.mark.slow
+@pytest.mark.parametrize("s", [1, 2, 3])
 def test_the_residual_is_the_gradient_of_the_discrete_action(s):
     probe = Probe(tree(1), s, 0.05, 2, "gauss")
     model, x, xi = probe.model, probe.x, probe.xi
