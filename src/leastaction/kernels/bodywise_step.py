@@ -62,7 +62,9 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
         )
         count[EVALUATIONS] += 1
         rounding = rounding_of(mass, reach, h, nu)
-        limit, widest = rtol * scale + rounding, (max(rtol, 4.0e-15) + 1.0e-15) * (1.0 + reach)
+        # a gap counts as much as the momentum of closing it in a step; never below the rounding of positions
+        limit = rtol * scale + rounding
+        widest = max(5.0e-15 * (1.0 + reach), min(rtol, rtol * scale * h / mass) / (1.0 + reach))
         if largest <= limit and gap <= widest:
             break
         merit = squares + weight * gaps
@@ -186,11 +188,23 @@ def rollout(
             shifted(tree, x, B.guess, B.x1)
             evaluate(None, system, t, h, x, pc, control, active, rate_of, True, B, f, L, ua)
             known[3] = 0
-        elif not solve_step(
-            contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, touched,
-            T, B, E, f, L, ua, count,
-        ):  # fmt: skip
-            return k, NOT_CONVERGED, 0
+        else:
+            good = False
+            for attempt in range(2):
+                # once more from the rates, where the last steps mislead
+                if attempt == 1 and (good or known[0] == 0):
+                    break
+                if attempt == 1:
+                    if not rates_of(system, t, x, p, f, L, u):
+                        return k, NO_RATES, 0
+                    begin(system, t, h, x, p, B, f, L, pc)
+                    guess(h, 0, u, past, lengths, B.guess)
+                good = solve_step(
+                    contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, touched,
+                    T, B, E, f, L, ua, count,
+                )  # fmt: skip
+            if not good:
+                return k, NOT_CONVERGED, 0
         far = turned_too_far(tree, B)
         if far > 0:
             return k, TURNED_TOO_FAR, far
