@@ -25,7 +25,7 @@ from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forward import make_work
 from leastaction.kernels.galerkin_links import make_links
-from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, extrapolation
+from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, extrapolation, farthest
 from leastaction.kernels.layout import MASS
 from leastaction.kernels.legendre import rates_of, to_parent_axes
 from leastaction.kernels.tree import kinematics
@@ -64,7 +64,7 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
         rounding = rounding_of(mass, reach, h, nu)
         # a gap counts as much as the momentum of closing it in a step; never below the rounding of positions
         limit = rtol * scale + rounding
-        widest = max(5.0e-15 * (1.0 + reach), min(rtol, rtol * scale * h / mass) / (1.0 + reach))
+        widest = (max(1.0e-13, min(rtol, rtol * scale * h / mass)) + 1.0e-15 * farthest(x)) * (1.0 + reach)
         if largest <= limit and gap <= widest:
             break
         merit = squares + weight * gaps
