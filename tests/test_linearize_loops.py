@@ -126,13 +126,13 @@ def check(model: la.Model, order: int, push: float, dt: float = 0.02) -> None:
     assert np.array_equal(found.state.v, end.v)
 
 
-@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("order", [2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", LINKAGES)
 def test_linkages(name, order):
     check(LINKAGES[name]().build(), order, 1.0)
 
 
-@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("order", [2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "kind", ["spherical", "revolute", "universal", "helical", "planar", "prismatic", "cylindrical"]
 )
@@ -140,7 +140,7 @@ def test_loop_joints_of_every_kind_on_a_floating_tree(kind, order):
     check(close_loop(floating_tree(1), kind).build(), order, 0.0)
 
 
-@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("order", [2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("hessian", [True, False])
 def test_constraints_of_the_user(hessian, order):
     # springs, dampers, control, and beside the constraint a loop
@@ -176,7 +176,7 @@ def on_manifold(model: la.Model, state: la.State, change: np.ndarray) -> float:
     return float(np.abs(tangent.projector() @ change - change).max())
 
 
-@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("order", [2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", LINKAGES)
 def test_results_are_tangent_and_the_step_is_symplectic(name, order):
     model = LINKAGES[name]().build()

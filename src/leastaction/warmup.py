@@ -117,7 +117,6 @@ JOBS: dict[str, Callable[[Model], Any]] = {
     "simulate, rk4, with a control function": partial(_with_function, method="rk4"),
     "simulate, rk4, with step control": _with_step_control,
     "simulate, galerkin:2, loops alone": partial(_loops_alone, method="galerkin:2"),
-    "simulate, galerkin:4, loops alone": partial(_loops_alone, method="galerkin:4"),
     "simulate, maximal, in contact": _touching,
     "Trajectory.energy": lambda model: _run(model, "rk4").energy,
     "Trajectory.momentum": lambda model: _run(model, "rk4").momentum,

@@ -77,6 +77,7 @@ def test_sliding_sphere_ends_rolling():
     assert errors[0] / errors[1] == pytest.approx(4.0, abs=0.1)
 
 
+@pytest.mark.slow
 def test_lying_cylinder_rolls():
     model = single(la.Cylinder(0.1, 0.3))
     half = np.sqrt(0.5)

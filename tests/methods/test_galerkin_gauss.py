@@ -60,7 +60,8 @@ def test_the_residual_is_the_gradient_of_the_discrete_action(s):
 
 
 @pytest.mark.parametrize(
-    ("s", "loaded"), [(1, True), pytest.param(2, True, marks=SLOW), pytest.param(3, False, marks=SLOW)]
+    ("s", "loaded"),
+    [pytest.param(1, True, marks=SLOW), pytest.param(2, True, marks=SLOW), pytest.param(3, False, marks=SLOW)],
 )
 def test_the_newton_direction_is_exact(s, loaded):
     # measured 4e-14, 4e-14, 4e-12

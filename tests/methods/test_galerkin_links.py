@@ -86,7 +86,7 @@ def disc(radius: float = 0.5) -> la.Model:
 
 
 # --- loops ----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("order", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_loops_stay_closed_and_the_energy_stays_in_a_band(order):
     model = la.models.four_bar().build()
     x0 = la.project(model, model.state(v=[3.0, 0.0, 0.0]))
@@ -132,7 +132,7 @@ def test_a_start_that_is_open_is_refused_and_the_way_out_named():
 
 
 # --- constraints of the user ----------------------------------------------------------------------------------------
-@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("order", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_an_equality_constraint_is_a_rod(order):
     model = rod()
     assert link_rows(model) == 1
@@ -206,7 +206,7 @@ def test_every_guess_leads_to_the_same_steps(guess):
 
 
 # --- controls at the nodes ------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("order", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_a_control_may_have_a_value_at_each_node(order, tmp_path):
     model = la.models.double_pendulum().build()
     x0 = model.state([0.4, -0.2])

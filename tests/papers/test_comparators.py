@@ -27,6 +27,7 @@ def galerkin(model, s, h, X, P, XI):
     return r, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("branching", [False, True])
 def test_svi_has_the_residual_and_the_newton_direction_of_galerkin(branching):
     rng = np.random.default_rng(1)
@@ -41,6 +42,7 @@ def test_svi_has_the_residual_and_the_newton_direction_of_galerkin(branching):
     assert np.abs(np.linalg.solve(A, -r) - y[0]).max() < 1e-12 * np.abs(y).max()  # measured 8e-15 of it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
 def test_svi_has_the_trajectory_of_galerkin(solver):
     model = la.models.chain(4).build()
@@ -51,6 +53,7 @@ def test_svi_has_the_trajectory_of_galerkin(solver):
     assert np.abs(ours.v - theirs.v).max() < 1e-8  # measured 2e-9
 
 
+@pytest.mark.slow
 def test_svi_refuses_what_it_has_not():
     with pytest.raises(la.UnsupportedError, match="screws only"):
         la.simulate(la.models.spherical_pendulum().build(), dt=0.01, duration=0.1, method=SVI())
