@@ -46,7 +46,7 @@ def test_sliding_block_stops_where_it_must(direction):
     run = run_of(box(), at(box(), (0, 0, 0.1), linear=along), 0.01, 0.5)
     distance = 1.0 / (2 * 0.5 * G)
     assert run.q[-1, :3] @ along == pytest.approx(distance, rel=1e-3)  # measured 4e-4
-    assert abs(np.cross(run.q[-1, :3], along)[2]) < 1e-8  # measured 1e-10
+    assert abs(np.cross(run.q[-1, :3], along)[2]) < 1e-8  # measured 5e-11
     # friction is mu times the weight while it slides, and inside the cone always
     c = run.contacts
     assert np.all(c.friction <= 0.5 * c.normal_force * (1 + 1e-6) + 1e-9)
@@ -108,9 +108,9 @@ def test_thrown_boxes():
         quat = rng.normal(size=4)
         start = at(box(), (0, 0, 0.5), quat / np.linalg.norm(quat), 8 * rng.normal(size=3), 2 * rng.normal(size=3))
         run = run_of(box(), start, 0.005, 2.5)
-        assert corners(run).min() > -1e-11  # measured 1e-12 above
+        assert corners(run).min() > -1e-11  # measured 2e-12 above
         e = run.energy.total
-        assert np.diff(e).max() < 1e-3 * e[0]  # measured 3e-4
+        assert np.diff(e).max() < 1e-3 * e[0]  # measured 1e-6
 
 
 @pytest.mark.slow
@@ -129,7 +129,7 @@ def test_frictionless_contact_keeps_horizontal_momentum():
     run = run_of(model, at(model, (0, 0, 0.4), quat / np.linalg.norm(quat), (3, -2, 4), (1, 0.5, 0)), 0.005, 1.0)
     p, L = run.momentum.linear, run.momentum.angular
     assert np.abs(p[:, :2] - p[0, :2]).max() < 1e-8  # measured 1e-12
-    assert np.abs(L[:, 2] - L[0, 2]).max() < 1e-8  # measured 1e-12
+    assert np.abs(L[:, 2] - L[0, 2]).max() < 1e-8  # measured 2e-13
 
 
 def test_energy_rises_by_second_order_only():
@@ -235,7 +235,7 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
     assert np.array_equal(rest.q, whole.q)
     # and (q, v) alone begins the same motion
     again = run_of(box(), box().state(whole.q[50], whole.v[50], whole.t[50]), 0.01, 0.5)
-    assert np.abs(again.q[-1] - whole.q[-1]).max() < 1e-6  # measured 1e-8: forces of a warm start differ by the barrier
+    assert np.abs(again.q[-1] - whole.q[-1]).max() < 1e-6  # measured 1e-16
 
 
 def test_refuses_bodies_that_interpenetrate():
