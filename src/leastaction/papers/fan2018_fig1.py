@@ -69,7 +69,10 @@ def _everywhere(text: str, pairs: list[tuple[dict[str, Any], dict[str, Any]]], c
 
 
 def _row(system: str, dt: float, solver: str, count: int) -> dict[str, Any]:
-    """Time and iterations over the starts that succeed, and how many do."""
+    """Median time and mean iterations over the starts that succeed, and how many do.
+
+    Time is that of a call with one step less that of a call without steps.
+    """
     from leastaction import models
     from leastaction.methods.base import Clock, Control
     from leastaction.methods.galerkin import Galerkin
@@ -78,8 +81,12 @@ def _row(system: str, dt: float, solver: str, count: int) -> dict[str, Any]:
     model = pendulum(_LINKS) if system == "plane" else models.chain(_LINKS).build()
     method = Galerkin(2, solver=SOLVERS[solver](), guess="euler")
     none, clock = Control(np.zeros((0, model.nv))), Clock(0.0, dt)
-    # compiled before anything is timed
-    method.rollout(model, method.start(model, model.state()), clock, 0, 0, 1, none)
+    # compiled before anything is timed; what a call costs by itself
+    memory, idle = method.start(model, model.state()), []
+    for _ in range(100):
+        begin = time.process_time()
+        method.rollout(model, memory, clock, 0, 0, 1, none)
+        idle.append(time.process_time() - begin)
     times, iterations = [], []
     for q, v in zip(*starts(count, _LINKS, np.pi / 2, np.pi / 2), strict=True):
         state = model.state(q, v)
@@ -91,13 +98,13 @@ def _row(system: str, dt: float, solver: str, count: int) -> dict[str, Any]:
             chunk = method.rollout(model, memory, clock, 0, 1, 1, none)
             best = min(best, time.process_time() - begin)
         if chunk is not None and chunk.failure is None:
-            times.append(1e6 * best)
+            times.append(1e6 * (best - min(idle)))
             iterations.append(chunk.counters["iterations"])
     return {
         "system": system,
         "dt": dt,
         "solver": solver,
-        "microseconds": float(np.mean(times)) if times else float("nan"),
+        "microseconds": float(np.median(times)) if times else float("nan"),
         "iterations": float(np.mean(iterations)) if iterations else float("nan"),
         "success": len(times) / count,
         "starts": count,
