@@ -9,7 +9,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
-from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
 from leastaction.methods.closing import check_closed
 from leastaction.model.checks import FloatArray
 from leastaction.model.contacts import ContactTable, contact_table
@@ -124,7 +124,7 @@ class Maximal(Method):
         from leastaction.kernels import bodywise_step
 
         rows = saved_rows(k, steps, every)
-        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), np.zeros(4, dtype=np.int64)
+        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
         address = control.callback.address if control.callback else 0
         passive, touching, solver = model.system.passive, touch_of(model), self.solver
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free))
@@ -144,12 +144,13 @@ class Maximal(Method):
             control.array[k : k + steps], address, active, numbers, solver.iterations, q, v, found, counts, count,
         )  # fmt: skip
         rows = saved_rows(k, done, every)
-        names = ("iterations", "evaluations", "backtracks") if touching is None else ("iterations", "", "restarts")
-        counters = {name: int(number) for name, number in zip(names, count, strict=False) if name}
         failure = None
         if status:
             failure = _FAILURES[status].format(iterations=solver.iterations, body=body_of_row(model, row))
-        chunk = Chunk(done, failure, q[:rows], v[:rows], counters)
+        chunk = counted_chunk(done, failure, q[:rows], v[:rows], count)
+        if touching is not None:
+            # an interior point has no line search, and counts no evaluations
+            chunk.counters = {"iterations": chunk.counters["iterations"], "restarts": chunk.counters["backtracks"]}
         return chunk, found[0, : counts[0]] if seen else np.zeros((0, 12))
 
 
