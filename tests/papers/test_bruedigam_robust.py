@@ -94,3 +94,20 @@ def test_half_swings_of_three_scales(tmp_path):
     # ten steps of the smallest pendulum do not converge, with either start
     assert [(row["scale"], row["steps"]) for row in result.tables[""] if row["stopped"]] == [(0.1, 10)] * 2
     assert max(row["error (rad)"] for row in result.tables[""] if row["steps"] == 1000) < 2e-8  # measured 1.1e-8
+
+
+@pytest.mark.slow
+def test_times_of_chains(tmp_path):
+    verdict, result = verdicts("bruedigam2020-fig5", tmp_path)
+    # times are not judged here; every chain of up to 20 links runs
+    assert [verdict[f"({panel}) 1000 steps of every chain"] for panel in "ab"] == [True, True]
+    assert len(result.tables[""]) == 2 * 2 * 4 * 2
+
+
+@pytest.mark.slow
+def test_segments(tmp_path):
+    verdict, result = verdicts("bruedigam2020-fig6", tmp_path)
+    assert [text for text in failing(verdict) if "exponent" not in text and "fully linear" not in text] == []
+    ours = [row for row in result.tables[""] if row["method"] == "maximal"]
+    assert [row["segments"] for row in ours] == [1, 2, 4, 8]
+    assert max(row["largest gap (m)"] for row in ours) < 1e-10  # measured 7e-12
