@@ -111,3 +111,13 @@ def test_segments(tmp_path):
     ours = [row for row in result.tables[""] if row["method"] == "maximal"]
     assert [row["segments"] for row in ours] == [1, 2, 4, 8]
     assert max(row["largest gap (m)"] for row in ours) < 1e-10  # measured 7e-12
+
+
+@pytest.mark.slow
+def test_ladders_nets_and_crystals(tmp_path):
+    verdict, result = verdicts("bruedigam2023-fig9", tmp_path)
+    # times are not judged here, but the solutions and the sizes are
+    assert verdict["(b-d) largest relative difference of the solutions"]
+    sizes = {(row["graph"], row["nodes"]): row["fill-in blocks"] for row in result.tables[""]}
+    assert sizes["ladder", 64] == 62
+    assert ("crystal", 216) in sizes
