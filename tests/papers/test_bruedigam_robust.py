@@ -121,3 +121,12 @@ def test_ladders_nets_and_crystals(tmp_path):
     sizes = {(row["graph"], row["nodes"]): row["fill-in blocks"] for row in result.tables[""]}
     assert sizes["ladder", 64] == 62
     assert ("crystal", 216) in sizes
+
+
+@pytest.mark.slow
+def test_exoskeleton(tmp_path):
+    verdict, result = verdicts("bruedigam2023-fig14", tmp_path)
+    assert failing(verdict) == []
+    torque = {(row["patient"], row["scale"]): row["largest elbow torque (N m)"] for row in result.tables[""]}
+    assert torque["healthy", 1.0] == pytest.approx(4.70, abs=0.01)  # measured 4.696
+    assert torque["spastic", 1.0] == pytest.approx(6.60, abs=0.01)  # measured 6.599
