@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from leastaction.methods.hermite_simpson import HermiteSimpson
     from leastaction.methods.lie_trapezoid import LieTrapezoid
     from leastaction.methods.maximal import Maximal
+    from leastaction.methods.maximal_euler import MaximalEuler
     from leastaction.methods.runge_kutta import RungeKutta
     from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
     from leastaction.model.constraints import Constraint
@@ -121,6 +122,7 @@ PUBLIC: dict[str, str | None] = {
     "HermiteSimpson": "leastaction.methods.hermite_simpson",
     "LieTrapezoid": "leastaction.methods.lie_trapezoid",
     "Maximal": "leastaction.methods.maximal",
+    "MaximalEuler": "leastaction.methods.maximal_euler",
     # to look at
     "view": "leastaction.view.live",
     "compare": "leastaction.compare",
@@ -158,6 +160,7 @@ __all__ = [
     "Law",
     "LieTrapezoid",
     "Maximal",
+    "MaximalEuler",
     "Mechanism",
     "Mesh",
     "Model",

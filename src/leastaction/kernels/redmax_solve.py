@@ -22,7 +22,7 @@ from leastaction.kernels.articulated import add_inertia, clear
 from leastaction.kernels.coordinates import accelerations_in, forces_out, positions_in, rates_in
 from leastaction.kernels.dense import proximal_solve
 from leastaction.kernels.derivatives import matrix_times, transpose_times
-from leastaction.kernels.forces import body_forces
+from leastaction.kernels.forces import body_forces, most_bodies
 from leastaction.kernels.forward import RHO, SWEEPS, make_work
 from leastaction.kernels.layout import MASS, PARENT
 from leastaction.kernels.loops import bias_difference, loop_rows, push_pair, relative
@@ -252,3 +252,16 @@ def joint_forces(system, q, v, out):
     for d in range(out.size):
         out[d] = 0.0
     passive_forces(system.passive, q, v, out)
+
+
+@entry
+def loop_table(loops, P, V, g, G, bias, ends):
+    """``loop_rows`` at given poses and twists of the rows."""
+    loop_rows(loops, P, V, g, G, bias, ends)
+
+
+@entry
+def row_forces(system, t, P, V, F):
+    """Take the forces of the mechanism on its bodies off F (n+1, 6), at given poses and twists of the rows."""
+    bodies = most_bodies(system.forces)
+    body_forces(system.forces, t, P, V, F, np.empty(18 * bodies), np.empty(6 * bodies))
