@@ -7,6 +7,7 @@ R        rows (nv, 6 nb): rates of the joints from the twists of the two bodies 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -31,7 +32,7 @@ class Rows:
     rhs: list[float] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
 
-    def add(self, blocks: list[tuple[int | None, FloatArray]], rhs: FloatArray, name: str) -> None:
+    def add(self, blocks: Sequence[tuple[int | None, FloatArray]], rhs: FloatArray, name: str) -> None:
         """Append rows: a block (k, 6) for each body, None for the world; rhs (k,)."""
         start = len(self.rhs)
         self.parts += [(start, body, block) for body, block in blocks if body is not None]
