@@ -187,7 +187,7 @@ def _limits(model: Model) -> tuple[Limit, ...]:
 def mobility(plan: Plan) -> FloatArray:
     """About the inverse inertias (nb, 6, 6): rods and points have some inertia about every axis here."""
     M = plan.bodies.inertia
-    return np.linalg.inv(M + 1e-4 * M[:, 3, 3, None, None] * np.eye(6)) if len(M) else M
+    return np.asarray(np.linalg.inv(M + 1e-4 * M[:, 3, 3, None, None] * np.eye(6)) if len(M) else M)
 
 
 def inverse(E: FloatArray) -> FloatArray:
@@ -226,7 +226,7 @@ def turning(model: Model, plan: Plan, q: FloatArray, v: FloatArray) -> FloatArra
     out, rates = np.zeros((1, len(plan.limbs), 6)), np.zeros((1, len(plan.limbs), 6))
     bodies = plan.bodies
     redmax.products(model.system, bodies.carrier, q, v, bodies.rows, bodies.frames, v[None], out, rates)
-    return rates[0]
+    return np.asarray(rates[0])
 
 
 def body_poses(model: Model, plan: Plan, q: FloatArray) -> FloatArray:
@@ -235,7 +235,7 @@ def body_poses(model: Model, plan: Plan, q: FloatArray) -> FloatArray:
 
     out = np.zeros((1, len(plan.limbs), 4, 4))
     entries.frame_poses(model.system, q[None], plan.bodies.rows, plan.bodies.frames, out)
-    return out[0]
+    return np.asarray(out[0])
 
 
 def joint_rows(
