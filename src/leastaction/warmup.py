@@ -146,7 +146,7 @@ JOBS: dict[str, Callable[[Model], Any]] = {
 
 def warm_up(console: Any, form: str | None = None) -> list[Done]:
     """Run every job for both forms, or for one; a line for each that compiled something, and a summary."""
-    from leastaction.kernels._jit import cache_folder
+    from leastaction.kernels._cache import cache_folder
 
     begin, out = time.perf_counter(), []
     for variant, model in variants().items():
@@ -196,10 +196,10 @@ def _misses() -> dict[Any, int]:
 
 def cached() -> dict[str, list[Path]]:
     """Entry points in the cache folder of the present sources, with the file of each compiled form."""
-    from leastaction.kernels._jit import cache_folder
+    from leastaction.kernels._cache import compiled_files
 
     out: dict[str, list[Path]] = {}
-    for file in sorted(cache_folder().glob("*.nbc")):
+    for file in compiled_files():
         # module.function-hash.python.number.nbc
         out.setdefault(file.name.partition("-")[0], []).append(file)
     return out
@@ -209,7 +209,7 @@ def show_cache(console: Any) -> None:
     """Print what is compiled, and where it lies."""
     from rich.table import Table
 
-    from leastaction.kernels._jit import cache_folder
+    from leastaction.kernels._cache import cache_folder
 
     found = cached()
     if found:
