@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from leastaction._version import __version__
 
 if TYPE_CHECKING:
-    from leastaction import models
+    from leastaction import models, redmax
     from leastaction.compare import compare
     from leastaction.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
     from leastaction.dynamics import (
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from leastaction.ensemble.run import simulate_many
     from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
+    from leastaction.hybrid import hybrid_dynamics
     from leastaction.io import load, save
     from leastaction.io.convert import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
     from leastaction.linearize import lagrangian_hessian, linearize
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from leastaction.methods.hermite_simpson import HermiteSimpson
     from leastaction.methods.lie_trapezoid import LieTrapezoid
     from leastaction.methods.maximal import Maximal
+    from leastaction.methods.maximal_euler import MaximalEuler
     from leastaction.methods.runge_kutta import RungeKutta
     from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
     from leastaction.model.constraints import Constraint
@@ -102,6 +104,8 @@ PUBLIC: dict[str, str | None] = {
     "centroidal_map": "leastaction.dynamics",
     "inverse_dynamics_derivatives": "leastaction.derivatives",
     "forward_dynamics_derivatives": "leastaction.derivatives",
+    "hybrid_dynamics": "leastaction.hybrid",
+    "redmax": None,
     "lagrangian_hessian": "leastaction.linearize",
     "linearize": "leastaction.linearize",
     # motion through time
@@ -118,6 +122,7 @@ PUBLIC: dict[str, str | None] = {
     "HermiteSimpson": "leastaction.methods.hermite_simpson",
     "LieTrapezoid": "leastaction.methods.lie_trapezoid",
     "Maximal": "leastaction.methods.maximal",
+    "MaximalEuler": "leastaction.methods.maximal_euler",
     # to look at
     "view": "leastaction.view.live",
     "compare": "leastaction.compare",
@@ -155,6 +160,7 @@ __all__ = [
     "Law",
     "LieTrapezoid",
     "Maximal",
+    "MaximalEuler",
     "Mechanism",
     "Mesh",
     "Model",
@@ -182,6 +188,7 @@ __all__ = [
     "from_mujoco",
     "from_pinocchio",
     "gravity_forces",
+    "hybrid_dynamics",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "jacobian",
@@ -194,6 +201,7 @@ __all__ = [
     "pose",
     "poses",
     "project",
+    "redmax",
     "resume",
     "save",
     "simulate",

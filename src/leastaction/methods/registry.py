@@ -12,6 +12,7 @@ from leastaction.methods.galerkin import Galerkin
 from leastaction.methods.hermite_simpson import HermiteSimpson
 from leastaction.methods.lie_trapezoid import LieTrapezoid
 from leastaction.methods.maximal import Maximal
+from leastaction.methods.maximal_euler import MaximalEuler
 from leastaction.methods.runge_kutta import RungeKutta
 from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
 from leastaction.model.model import Model
@@ -32,6 +33,10 @@ METHODS: dict[str, tuple[Method, str]] = {
         "variational with the logarithm of SE(3), symplectic, order 2; lie-trapezoid:riqn, :broyden, :dense",
     ),
     "maximal": (Maximal(), "variational on the poses of the bodies, symplectic, order 2; loops, contact, limits"),
+    "maximal-euler": (
+        MaximalEuler(),
+        "Euler on the poses of the bodies, order 1, slow, to compare with; contact and friction by quadratic programs",
+    ),
     "hermite-simpson": (HermiteSimpson(), "Hermite-Simpson collocation, dense Newton, order 4"),
     "adaptive": (Adaptive(), "DOP853 with step size control; adaptive:1e-6 sets both tolerances"),
 }
@@ -66,6 +71,8 @@ def method_by_name(text: str) -> Method:
             if isinstance(error, ModelError):
                 raise
             raise ModelError(f"method '{text}': the order must be a whole number, got '{order}'.") from error
+    if name == MaximalEuler.name and parameter:
+        return MaximalEuler(parameter)
     if name == LieTrapezoid.name and parameter:
         return LieTrapezoid(parameter)
     if parameter or name not in METHODS:
