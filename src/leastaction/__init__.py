@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from leastaction.methods.adaptive import Adaptive
     from leastaction.methods.galerkin import Galerkin
     from leastaction.methods.hermite_simpson import HermiteSimpson
+    from leastaction.methods.implicit import BDF, SDIRK2, LinearlyImplicitEuler
     from leastaction.methods.lie_trapezoid import LieTrapezoid
     from leastaction.methods.maximal import Maximal
     from leastaction.methods.runge_kutta import RungeKutta
@@ -116,6 +117,9 @@ PUBLIC: dict[str, str | None] = {
     "Adaptive": "leastaction.methods.adaptive",
     "Galerkin": "leastaction.methods.galerkin",
     "HermiteSimpson": "leastaction.methods.hermite_simpson",
+    "BDF": "leastaction.methods.implicit",
+    "SDIRK2": "leastaction.methods.implicit",
+    "LinearlyImplicitEuler": "leastaction.methods.implicit",
     "LieTrapezoid": "leastaction.methods.lie_trapezoid",
     "Maximal": "leastaction.methods.maximal",
     # to look at
@@ -136,7 +140,9 @@ PUBLIC: dict[str, str | None] = {
 }
 
 __all__ = [
+    "BDF",
     "RIQN",
+    "SDIRK2",
     "Adaptive",
     "Box",
     "Broyden",
@@ -154,6 +160,7 @@ __all__ = [
     "InteriorPoint",
     "Law",
     "LieTrapezoid",
+    "LinearlyImplicitEuler",
     "Maximal",
     "Mechanism",
     "Mesh",

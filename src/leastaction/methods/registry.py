@@ -10,6 +10,7 @@ from leastaction.methods.adaptive import Adaptive
 from leastaction.methods.base import Method
 from leastaction.methods.galerkin import Galerkin
 from leastaction.methods.hermite_simpson import HermiteSimpson
+from leastaction.methods.implicit import BDF, SDIRK2, LinearlyImplicitEuler
 from leastaction.methods.lie_trapezoid import LieTrapezoid
 from leastaction.methods.maximal import Maximal
 from leastaction.methods.runge_kutta import RungeKutta
@@ -33,6 +34,10 @@ METHODS: dict[str, tuple[Method, str]] = {
     ),
     "maximal": (Maximal(), "variational on the poses of the bodies, symplectic, order 2; loops, contact, limits"),
     "hermite-simpson": (HermiteSimpson(), "Hermite-Simpson collocation, dense Newton, order 4"),
+    "bdf:1": (BDF(1), "implicit Euler on the reduced equations, exact Newton, for stiff forces, order 1"),
+    "bdf:2": (BDF(2), "backward differentiation with a start by SDIRK2, for stiff forces, order 2"),
+    "sdirk2": (SDIRK2(), "diagonally implicit Runge-Kutta with two stages, for stiff forces, order 2"),
+    "linearly-implicit-euler": (LinearlyImplicitEuler(), "one linear solve a step, for stiff forces, order 1"),
     "adaptive": (Adaptive(), "DOP853 with step size control; adaptive:1e-6 sets both tolerances"),
 }
 
@@ -68,11 +73,11 @@ def method_by_name(text: str) -> Method:
             raise ModelError(f"method '{text}': the order must be a whole number, got '{order}'.") from error
     if name == LieTrapezoid.name and parameter:
         return LieTrapezoid(parameter)
-    if parameter or name not in METHODS:
+    if text not in METHODS:
         near = difflib.get_close_matches(text, METHODS, n=1)
         hint = f" Did you mean '{near[0]}'?" if near else ""
         raise ModelError(f"there is no method '{text}'; the methods are {', '.join(METHODS)}.{hint}")
-    return METHODS[name][0]
+    return METHODS[text][0]
 
 
 def method_from_options(kind: str, options: dict[str, Any]) -> Method:
