@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from leastaction.ensemble.run import simulate_many
     from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
+    from leastaction.gradient import Gradient, gradient
     from leastaction.io import load, save
     from leastaction.io.convert import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
     from leastaction.linearize import lagrangian_hessian, linearize
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from leastaction.model.model import Model, State
     from leastaction.model.pose import pose
     from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
+    from leastaction.objectives import Effort, Objective, Reach, Track
     from leastaction.observe import project
     from leastaction.simulate import resume, simulate
     from leastaction.solve.graph_system import GraphSystem
@@ -105,6 +107,12 @@ PUBLIC: dict[str, str | None] = {
     "forward_dynamics_derivatives": "leastaction.derivatives",
     "lagrangian_hessian": "leastaction.linearize",
     "linearize": "leastaction.linearize",
+    "gradient": "leastaction.gradient",
+    "Gradient": "leastaction.gradient",
+    "Objective": "leastaction.objectives",
+    "Reach": "leastaction.objectives",
+    "Track": "leastaction.objectives",
+    "Effort": "leastaction.objectives",
     # motion through time
     "simulate": "leastaction.simulate",
     "resume": "leastaction.simulate",
@@ -152,9 +160,11 @@ __all__ = [
     "ConvergenceError",
     "Cylinder",
     "DenseNewton",
+    "Effort",
     "Ellipsoid",
     "Force",
     "Galerkin",
+    "Gradient",
     "GraphSystem",
     "HermiteSimpson",
     "InteriorPoint",
@@ -167,14 +177,17 @@ __all__ = [
     "Model",
     "ModelError",
     "Newton",
+    "Objective",
     "PointForce",
     "PointSpring",
     "Potential",
+    "Reach",
     "ReversibleSteps",
     "RungeKutta",
     "SemiImplicitEuler",
     "Sphere",
     "State",
+    "Track",
     "Trajectory",
     "UnsupportedError",
     "Wrench",
@@ -188,6 +201,7 @@ __all__ = [
     "forward_dynamics_derivatives",
     "from_mujoco",
     "from_pinocchio",
+    "gradient",
     "gravity_forces",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",

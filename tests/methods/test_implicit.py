@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.kernels import entries, explicit, implicit_step
-from leastaction.methods.implicit import EULER_CHARTS, chart_codes
+from leastaction.kernels import entries, implicit_step
+from leastaction.methods.implicit import chart_codes
 from leastaction.model.configuration import difference, retract
 from leastaction.reference import samples as make
 

@@ -76,16 +76,14 @@ def two_step(h, past):
 @sweep
 def try_stage(system, chart, t, gh, x0, xi0, xih, uh, control, rtol, most, past, s, f, w, count):
     """A stage from the past acceleration; if that fails, from none. The acceleration it found is the next past."""
-    guess_stage(system.tree, chart, gh, xi0, xih, uh, past, s)
-    good = solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w, count)
-    if not good:
+    for _ in range(2):
+        guess_stage(system.tree, chart, gh, xi0, xih, uh, past, s)
+        if solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w, count):
+            copy(s.a, past)
+            return True
         for d in range(past.size):
             past[d] = 0.0
-        guess_stage(system.tree, chart, gh, xi0, xih, uh, past, s)
-        good = solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w, count)
-    if good:
-        copy(s.a, past)
-    return good
+    return False
 
 
 @sweep
@@ -124,29 +122,26 @@ def implicit_step(
         good = linear_step(system, t, h, x, u, control, s, f, w) and place(tree, chart, x, s.xi, s.x)
         copy(s.xi, v[1])
         return good
-    gh = h
-    copy(xi0, xih)
-    copy(u, uh)
-    if method == SDIRK2 or (method == BDF2 and known == 0):
-        # equation (5), then (6)
-        gh = ALPHA * h
-        if not try_stage(system, chart, t + gh, gh, x, xi0, xih, uh, control, rtol, most, past, s, f, w, count):
-            return False
-        copy(s.xi, v[0])
-        c = (1.0 - ALPHA) / ALPHA
-        for d in range(nu):
-            xih[d] = xi0[d] + c * (s.xi[d] - xi0[d])
-            uh[d] = u[d] + c * (s.u[d] - u[d])
-    elif method == BDF2:
-        # equation (7)
+    double = method == SDIRK2 or (method == BDF2 and known == 0)
+    gh, c0, c1 = ALPHA * h if double else h, 1.0, 0.0
+    copy(x, s.x)
+    if method == BDF2 and not double:
+        # equation (7): history is the state before
         gh, c0, c1 = two_step(h, past_h)
         other_coordinates(tree, chart, x, xi0, past_x, v[0])
+        copy(past_u, s.u)
+    for stage in range(0 if double else 1, 2):
         for d in range(nu):
             xih[d] = c0 * xi0[d] + c1 * v[0, d]
-            uh[d] = c0 * u[d] + c1 * past_u[d]
-    good = try_stage(system, chart, t + h, gh, x, xi0, xih, uh, control, rtol, most, past, s, f, w, count)
-    copy(s.xi, v[1])
-    return good
+            uh[d] = c0 * u[d] + c1 * s.u[d]
+        end = t + gh if stage == 0 else t + h
+        if not try_stage(system, chart, end, gh, x, xi0, xih, uh, control, rtol, most, past, s, f, w, count):
+            return False
+        copy(s.xi, v[stage])
+        # equations (5), (6): history is stage a
+        c1 = (1.0 - ALPHA) / ALPHA
+        c0 = 1.0 - c1
+    return True
 
 
 @entry

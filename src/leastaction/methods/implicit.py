@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
-from leastaction.kernels.layout import IU
+from leastaction.kernels.layout import IU, Forces, System
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
 from leastaction.methods.derivative import StepDerivative
 from leastaction.model.checks import FloatArray
@@ -87,7 +87,7 @@ class Implicit(Method):
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), np.zeros(4, dtype=np.int64)
         mode, code = chart_codes(self.chart, type(self).__name__)
         done, status = implicit_step.rollout(
-            model.system, self.code, mode, code, clock.uniform, clock.table(k, steps), k,
+            one_form(model), self.code, mode, code, clock.uniform, clock.table(k, steps), k,
             memory["x"], memory["u"], memory["past_x"], memory["past_u"], memory["past_h"], memory["known"],
             memory["past"], memory["chart"], steps, every, control.array[k : k + steps],
             control.callback.address if control.callback else 0, self.solver.tolerance, self.solver.iterations,
@@ -131,7 +131,7 @@ class Implicit(Method):
             lx, lu, out = np.zeros((3, n)), np.zeros((3, n)), np.zeros((1, n))
             (lx if i < n else lu)[2, i % n] = 1.0
             implicit_adjoint.backward(
-                model.system, self.code, False, times, 0.0, tau, trace, lx, lu, out, no_record(model)
+                one_form(model), self.code, False, times, 0.0, tau, trace, lx, lu, out, no_record(model)
             )
             by_start[i], by_control[i] = np.concatenate([lx[1], lu[1]]), out[0]
         end = model.state(chunk.q[0], chunk.v[0], state.t + dt)
@@ -156,6 +156,16 @@ class Implicit(Method):
             1: f"Newton did not converge ({self.solver.iterations} iterations allowed); take a smaller dt",
             2: "the state is no longer finite; take a smaller dt, or check forces and control",
         }[status]
+
+
+def one_form(model: Model) -> System:
+    """The arrays of a tree, with an empty table where no force acts on bodies: one program for all mechanisms."""
+    system = model.system
+    if system.forces is not None:
+        return system._replace(loops=None, constraints=None)
+    whole, numbers = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 12))
+    forces = Forces(whole, np.zeros(0, dtype=np.int64), numbers, np.zeros((0, 10)), np.zeros((0, 2), dtype=np.int64))
+    return system._replace(forces=forces, loops=None, constraints=None)
 
 
 def no_record(model: Model) -> Any:
