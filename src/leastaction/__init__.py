@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from leastaction.model.joints import Law
     from leastaction.model.mechanism import Mechanism
     from leastaction.model.model import Model, State
+    from leastaction.model.path_forces import Cable, PathSpring
+    from leastaction.model.penalty import PenaltyContact
     from leastaction.model.pose import pose
     from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
     from leastaction.objectives import Effort, Objective, Reach, Track
@@ -78,6 +80,9 @@ PUBLIC: dict[str, str | None] = {
     "PointForce": "leastaction.model.forces",
     "Wrench": "leastaction.model.forces",
     "Potential": "leastaction.model.forces",
+    "PathSpring": "leastaction.model.path_forces",
+    "Cable": "leastaction.model.path_forces",
+    "PenaltyContact": "leastaction.model.penalty",
     "Constraint": "leastaction.model.constraints",
     "models": None,
     # the built model and its state
@@ -154,6 +159,7 @@ __all__ = [
     "Adaptive",
     "Box",
     "Broyden",
+    "Cable",
     "Capsule",
     "ClassicSteps",
     "Constraint",
@@ -178,6 +184,8 @@ __all__ = [
     "ModelError",
     "Newton",
     "Objective",
+    "PathSpring",
+    "PenaltyContact",
     "PointForce",
     "PointSpring",
     "Potential",

@@ -109,8 +109,8 @@ def dynamics(system, t, control, s, f):
 
 
 @sweep
-def dynamics_derivatives(system, t, s, f, w):
-    """M, Kx and Ku after ``dynamics``."""
+def dynamics_derivatives(system, t, s, f, w, whole):
+    """M, Kx and Ku after ``dynamics``; if not ``whole``, Kx and Ku of the laws of the forces alone."""
     tree, nu = system.tree, s.r.size
     subtree_bias(tree, s.x, f.M, f.V, s.B)
     subtree_inertias(tree, f.M, s.m)
@@ -121,6 +121,11 @@ def dynamics_derivatives(system, t, s, f, w):
             s.Ku[i, j] = 0.0
     mass_matrix(tree, f.S, f.M, s.m, s.M)
     inverse_dynamics_derivatives(tree, f.S, f.M, s.m, f.V, f.F, s.B, s.T, s.Kx, s.Ku)
+    if not whole:
+        for i in range(nu):
+            for j in range(nu):
+                s.Kx[i, j] = 0.0
+                s.Ku[i, j] = 0.0
     add_body_derivatives(system.forces, tree, t, f.P, f.V, f.S, s.T, f.given, f.result, w, s.Kx, s.Ku)
     add_joint_derivatives(system, s.x, s.u, f, w, s.Kx, s.Ku)
 
@@ -156,7 +161,7 @@ def matrix(tree, gh, s):
 @sweep
 def direction(system, t, gh, s, f, w):
     """Newton's direction s.step of xi; s.H is factorised. False if it is singular."""
-    dynamics_derivatives(system, t, s, f, w)
+    dynamics_derivatives(system, t, s, f, w, True)
     matrix(system.tree, gh, s)
     if not lu_factor(s.H, s.swaps):
         return False
@@ -179,18 +184,22 @@ def sizes(gh, s):
 @sweep
 def scale_of(tree, gh, uh, s, f):
     """Momentum that residuals are compared with, and the rounding of its terms; after ``direction``."""
-    nu, scale, reach, mass = uh.size, 0.0, 0.0, 0.0
+    nu, scale, reach, mass, stiff = uh.size, 0.0, 0.0, 0.0, 0.0
     for d in range(nu):
-        p = 0.0
+        p, k = 0.0, 0.0
         for e in range(nu):
             p += s.M[d, e] * uh[e]
+            k += abs(s.Kx[d, e])
+        stiff = max(stiff, k)
         scale = max(scale, abs(p) + gh * (abs(s.tau[d]) + abs(f.f[d])))
     for i in range(1, tree.rows.shape[0]):
         reach = max(reach, abs(f.P[i, 9]), abs(f.P[i, 10]), abs(f.P[i, 11]))
         mass += tree.const[i, MASS]
     g = abs(tree.gravity[0]) + abs(tree.gravity[1]) + abs(tree.gravity[2])
     weight = gh * g * mass * (1.0 + reach)
-    return scale + weight, 1.0e-15 * (scale + weight) * math.sqrt(float(nu)) + 1.0e-300
+    # stiff forces feel the rounding of positions
+    floor = 1.0e-15 * (scale + weight + gh * stiff * (1.0 + reach))
+    return scale + weight, floor * math.sqrt(float(nu)) + 1.0e-300
 
 
 @sweep

@@ -81,7 +81,7 @@ def adjoint_stage(system, chart, t, gh, x0, xih, uh, control, lx, lu, l, z, to_x
     """Equations (11) and (12) at s.xi; adds to ``to_x0`` and sets z, to_xih, to_uh. False if H is singular."""
     tree, nu = system.tree, uh.size
     evaluate(system, chart, t, gh, x0, xih, uh, control, s, f)
-    dynamics_derivatives(system, t, s, f, w)
+    dynamics_derivatives(system, t, s, f, w, True)
     matrix(tree, gh, s)
     if not lu_factor(s.H, s.swaps):
         return False

@@ -10,6 +10,7 @@ h the step, h_p the one before it and z = h / h_p:
               c_0 = (1+z)^2/(1+2z)  c_1 = -z^2/(1+2z)
     linearly  (M + h Ku + h^2 Kx) (u_1 - u_0) = -h r(x_0, u_0, a=0) - h^2 Kx u_0,   xi = h u_1          (8)
 
+with Kx, Ku of (8) those of the laws of the forces alone: neither inertia nor the turning of forces with their bodies
 (Sueda 2021, eqs. 3.64, 3.69, 3.74, 3.80 for equal steps, 2.84 for the last.) xi_p are the coordinates of the state
 before the last in the chart of this step. BDF2 starts with a step of SDIRK2. Forces count at the end of a stage, in
 (8) at the start of the step; the control is held over the step.
@@ -95,7 +96,7 @@ def linear_step(system, t, h, x0, u0, control, s, f, w):
     for d in range(nu):
         s.a[d] = 0.0
     dynamics(system, t, control, s, f)
-    dynamics_derivatives(system, t, s, f, w)
+    dynamics_derivatives(system, t, s, f, w, False)
     for i in range(nu):
         s.step[i] = -h * s.r[i]
         for j in range(nu):
@@ -221,7 +222,7 @@ def probe(system, chart, t, gh, x0, xi, xih, uh, control, r, H, Kx, Ku):
 def probe_stage(system, chart, t, gh, x0, xih, uh, control, s, f, w, r, H, Kx, Ku):
     """See ``probe``."""
     good = evaluate(system, chart, t, gh, x0, xih, uh, control, s, f)
-    dynamics_derivatives(system, t, s, f, w)
+    dynamics_derivatives(system, t, s, f, w, True)
     matrix(system.tree, gh, s)
     copy(s.r, r)
     for i in range(r.size):

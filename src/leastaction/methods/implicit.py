@@ -275,8 +275,9 @@ class SDIRK2(Implicit):
 class LinearlyImplicitEuler(Implicit):
     """Linearly implicit Euler: one linear solve with M - h D - h^2 K, no iteration, order 1.
 
-    K and D are the derivatives of all forces at the start of the step, gravity, Coriolis and centrifugal forces
-    included. It is as cheap as one iteration of ``BDF(1)``, and stable for stiff forces that are nearly linear.
+    K and D are the derivatives of the laws of all forces and springs at the start of the step; gravity, Coriolis and
+    centrifugal forces count as constant. It is as cheap as one iteration of ``BDF(1)``, and stable for stiff forces
+    that are nearly linear.
     """
 
     name: ClassVar[str] = "linearly-implicit-euler"
