@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from leastaction._version import __version__
 
 if TYPE_CHECKING:
-    from leastaction import models
+    from leastaction import models, redmax
     from leastaction.compare import compare
     from leastaction.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
     from leastaction.dynamics import (
@@ -32,14 +32,18 @@ if TYPE_CHECKING:
     )
     from leastaction.ensemble.run import simulate_many
     from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
+    from leastaction.gradient import Gradient, gradient
+    from leastaction.hybrid import hybrid_dynamics
     from leastaction.io import load, save
     from leastaction.io.convert import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
     from leastaction.linearize import lagrangian_hessian, linearize
     from leastaction.methods.adaptive import Adaptive
     from leastaction.methods.galerkin import Galerkin
     from leastaction.methods.hermite_simpson import HermiteSimpson
+    from leastaction.methods.implicit import BDF, SDIRK2, LinearlyImplicitEuler
     from leastaction.methods.lie_trapezoid import LieTrapezoid
     from leastaction.methods.maximal import Maximal
+    from leastaction.methods.maximal_euler import MaximalEuler
     from leastaction.methods.runge_kutta import RungeKutta
     from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
     from leastaction.model.constraints import Constraint
@@ -48,8 +52,11 @@ if TYPE_CHECKING:
     from leastaction.model.joints import Law
     from leastaction.model.mechanism import Mechanism
     from leastaction.model.model import Model, State
+    from leastaction.model.path_forces import Cable, PathSpring
+    from leastaction.model.penalty import PenaltyContact
     from leastaction.model.pose import pose
     from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
+    from leastaction.objectives import Effort, Objective, Reach, Track
     from leastaction.observe import project
     from leastaction.simulate import resume, simulate
     from leastaction.solve.graph_system import GraphSystem
@@ -75,6 +82,9 @@ PUBLIC: dict[str, str | None] = {
     "PointForce": "leastaction.model.forces",
     "Wrench": "leastaction.model.forces",
     "Potential": "leastaction.model.forces",
+    "PathSpring": "leastaction.model.path_forces",
+    "Cable": "leastaction.model.path_forces",
+    "PenaltyContact": "leastaction.model.penalty",
     "Constraint": "leastaction.model.constraints",
     "models": None,
     # the built model and its state
@@ -102,8 +112,16 @@ PUBLIC: dict[str, str | None] = {
     "centroidal_map": "leastaction.dynamics",
     "inverse_dynamics_derivatives": "leastaction.derivatives",
     "forward_dynamics_derivatives": "leastaction.derivatives",
+    "hybrid_dynamics": "leastaction.hybrid",
+    "redmax": None,
     "lagrangian_hessian": "leastaction.linearize",
     "linearize": "leastaction.linearize",
+    "gradient": "leastaction.gradient",
+    "Gradient": "leastaction.gradient",
+    "Objective": "leastaction.objectives",
+    "Reach": "leastaction.objectives",
+    "Track": "leastaction.objectives",
+    "Effort": "leastaction.objectives",
     # motion through time
     "simulate": "leastaction.simulate",
     "resume": "leastaction.simulate",
@@ -116,8 +134,12 @@ PUBLIC: dict[str, str | None] = {
     "Adaptive": "leastaction.methods.adaptive",
     "Galerkin": "leastaction.methods.galerkin",
     "HermiteSimpson": "leastaction.methods.hermite_simpson",
+    "BDF": "leastaction.methods.implicit",
+    "SDIRK2": "leastaction.methods.implicit",
+    "LinearlyImplicitEuler": "leastaction.methods.implicit",
     "LieTrapezoid": "leastaction.methods.lie_trapezoid",
     "Maximal": "leastaction.methods.maximal",
+    "MaximalEuler": "leastaction.methods.maximal_euler",
     # to look at
     "view": "leastaction.view.live",
     "compare": "leastaction.compare",
@@ -136,38 +158,50 @@ PUBLIC: dict[str, str | None] = {
 }
 
 __all__ = [
+    "BDF",
     "RIQN",
+    "SDIRK2",
     "Adaptive",
     "Box",
     "Broyden",
+    "Cable",
     "Capsule",
     "ClassicSteps",
     "Constraint",
     "ConvergenceError",
     "Cylinder",
     "DenseNewton",
+    "Effort",
     "Ellipsoid",
     "Force",
     "Galerkin",
+    "Gradient",
     "GraphSystem",
     "HermiteSimpson",
     "InteriorPoint",
     "Law",
     "LieTrapezoid",
+    "LinearlyImplicitEuler",
     "Maximal",
+    "MaximalEuler",
     "Mechanism",
     "Mesh",
     "Model",
     "ModelError",
     "Newton",
+    "Objective",
+    "PathSpring",
+    "PenaltyContact",
     "PointForce",
     "PointSpring",
     "Potential",
+    "Reach",
     "ReversibleSteps",
     "RungeKutta",
     "SemiImplicitEuler",
     "Sphere",
     "State",
+    "Track",
     "Trajectory",
     "UnsupportedError",
     "Wrench",
@@ -181,7 +215,9 @@ __all__ = [
     "forward_dynamics_derivatives",
     "from_mujoco",
     "from_pinocchio",
+    "gradient",
     "gravity_forces",
+    "hybrid_dynamics",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "jacobian",
@@ -194,6 +230,7 @@ __all__ = [
     "pose",
     "poses",
     "project",
+    "redmax",
     "resume",
     "save",
     "simulate",

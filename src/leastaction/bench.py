@@ -355,6 +355,13 @@ def bench_precision() -> list[Row]:
     return bench_precision.bench_precision()
 
 
+def bench_redmax() -> list[Row]:
+    """Growth of the Jacobian products, of the inverse inertia product and of hybrid dynamics."""
+    from leastaction.bench_redmax import bench_redmax as measure
+
+    return measure()
+
+
 def bench_cold() -> list[Row]:
     """``leastaction run pendulum`` with an empty kernel cache (bound 30 s), and again (bound 2 s)."""
     with tempfile.TemporaryDirectory() as folder:
@@ -398,6 +405,7 @@ GROUPS: dict[str, Callable[[], list[Row]]] = {
     "linearize": bench_linearize,
     "maximal": bench_maximal,
     "precision": bench_precision,
+    "redmax": bench_redmax,
     "cold": bench_cold,
     "compile": bench_compile,
 }
