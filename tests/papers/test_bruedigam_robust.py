@@ -106,6 +106,7 @@ def test_times_of_chains(tmp_path):
 
 @pytest.mark.slow
 def test_segments(tmp_path):
+    pytest.importorskip("mujoco")
     verdict, result = verdicts("bruedigam2020-fig6", tmp_path)
     assert [text for text in failing(verdict) if "exponent" not in text and "fully linear" not in text] == []
     ours = [row for row in result.tables[""] if row["method"] == "maximal"]

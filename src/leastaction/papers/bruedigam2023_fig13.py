@@ -194,7 +194,7 @@ def _figure(episodes: list[_Episode], walk: Trajectory) -> Any:
             a.plot(foot[:, 0], foot[:, 2], label=f"foot {leg}", linewidth=0.8, **colour_of(index + 1))
         a.set(title="(a) the best episode", xlabel="x  (m)", ylabel="z  (m)")
         a.legend(loc="center right")
-        b.plot(distances, "o", markersize=3, label="episode", **colour_of(1))
+        b.plot(distances, label="episode", **{**colour_of(1), "linestyle": "none", "marker": "o", "markersize": 3})
         b.plot(np.maximum.accumulate(distances), label="best so far", **colour_of(0))
         b.set(title="(b) learning to walk", xlabel="episode", ylabel="distance  (m)")
         b.legend(loc="upper left")
