@@ -32,6 +32,7 @@ EXPECTED = {
     "slider_crank": (3, 3, 1, 0.586656),
     "spherical_pendulum": (4, 3, 0, 1.0),
     "spinning_top": (4, 3, 0, 15.0),
+    "strandbeest": (13, 13, 6, 9.738),
 }
 
 everyone = pytest.mark.parametrize("text", EXPECTED)

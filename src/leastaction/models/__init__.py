@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from leastaction.models.franka_panda import arm
 from leastaction.models.ghost_minitaur import minitaur
+from leastaction.models.jansen import strandbeest
 from leastaction.models.linkages import bricard, four_bar, n_four_bar, slider_crank
 from leastaction.models.registry import REGISTRY, by_name
 from leastaction.models.simple import (
@@ -37,4 +38,5 @@ __all__ = [
     "slider_crank",
     "spherical_pendulum",
     "spinning_top",
+    "strandbeest",
 ]
