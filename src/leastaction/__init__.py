@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from leastaction.model.pose import pose
     from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
     from leastaction.observe import project
+    from leastaction.reduction import Reduction, constrained_dynamics
     from leastaction.simulate import resume, simulate
     from leastaction.solve.graph_system import GraphSystem
     from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, InteriorPoint, Newton
@@ -106,6 +107,8 @@ PUBLIC: dict[str, str | None] = {
     "forward_dynamics_derivatives": "leastaction.derivatives",
     "hybrid_dynamics": "leastaction.hybrid",
     "redmax": None,
+    "Reduction": "leastaction.reduction",
+    "constrained_dynamics": "leastaction.reduction",
     "lagrangian_hessian": "leastaction.linearize",
     "linearize": "leastaction.linearize",
     # motion through time
@@ -169,6 +172,7 @@ __all__ = [
     "PointForce",
     "PointSpring",
     "Potential",
+    "Reduction",
     "ReversibleSteps",
     "RungeKutta",
     "SemiImplicitEuler",
@@ -182,6 +186,7 @@ __all__ = [
     "center_of_mass",
     "centroidal_map",
     "compare",
+    "constrained_dynamics",
     "energy",
     "forward_dynamics",
     "forward_dynamics_derivatives",
