@@ -127,10 +127,10 @@ class MaximalEuler(Method):
     def check_memory(self, model: Model, state: State, memory: Memory) -> None:
         """Raise ModelError unless the memory has the arrays that a step needs; what has drifted apart is allowed."""
         expected = self._begin(model, state)
-        shapes = {name: array.shape for name, array in expected.items()}
-        given = {name: array.shape for name, array in memory.items()}
-        if given != shapes:
-            raise ModelError(f"{self.label}: the method's memory has the arrays {given}, expected {shapes}.")
+        wanted = {name: (array.shape, str(array.dtype)) for name, array in expected.items()}
+        given = {name: (array.shape, str(array.dtype)) for name, array in memory.items()}
+        if given != wanted:
+            raise ModelError(f"{self.label}: the arrays of the method's memory are {given}, expected {wanted}.")
         if not all(np.isfinite(array).all() for array in memory.values()):
             raise ModelError(f"{self.label}: the method's memory is not finite.")
         if not (np.allclose(memory["q"], state.q) and np.allclose(memory["v"], state.v)):
