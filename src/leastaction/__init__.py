@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from leastaction.ensemble.run import simulate_many
     from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
+    from leastaction.gradient import Gradient, gradient
     from leastaction.hybrid import hybrid_dynamics
     from leastaction.io import load, save
     from leastaction.io.convert import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from leastaction.methods.adaptive import Adaptive
     from leastaction.methods.galerkin import Galerkin
     from leastaction.methods.hermite_simpson import HermiteSimpson
+    from leastaction.methods.implicit import BDF, SDIRK2, LinearlyImplicitEuler
     from leastaction.methods.lie_trapezoid import LieTrapezoid
     from leastaction.methods.maximal import Maximal
     from leastaction.methods.maximal_euler import MaximalEuler
@@ -50,8 +52,11 @@ if TYPE_CHECKING:
     from leastaction.model.joints import Law
     from leastaction.model.mechanism import Mechanism
     from leastaction.model.model import Model, State
+    from leastaction.model.path_forces import Cable, PathSpring
+    from leastaction.model.penalty import PenaltyContact
     from leastaction.model.pose import pose
     from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
+    from leastaction.objectives import Effort, Objective, Reach, Track
     from leastaction.observe import project
     from leastaction.reduction import Reduction, constrained_dynamics
     from leastaction.simulate import resume, simulate
@@ -78,6 +83,9 @@ PUBLIC: dict[str, str | None] = {
     "PointForce": "leastaction.model.forces",
     "Wrench": "leastaction.model.forces",
     "Potential": "leastaction.model.forces",
+    "PathSpring": "leastaction.model.path_forces",
+    "Cable": "leastaction.model.path_forces",
+    "PenaltyContact": "leastaction.model.penalty",
     "Constraint": "leastaction.model.constraints",
     "models": None,
     # the built model and its state
@@ -111,6 +119,12 @@ PUBLIC: dict[str, str | None] = {
     "constrained_dynamics": "leastaction.reduction",
     "lagrangian_hessian": "leastaction.linearize",
     "linearize": "leastaction.linearize",
+    "gradient": "leastaction.gradient",
+    "Gradient": "leastaction.gradient",
+    "Objective": "leastaction.objectives",
+    "Reach": "leastaction.objectives",
+    "Track": "leastaction.objectives",
+    "Effort": "leastaction.objectives",
     # motion through time
     "simulate": "leastaction.simulate",
     "resume": "leastaction.simulate",
@@ -123,6 +137,9 @@ PUBLIC: dict[str, str | None] = {
     "Adaptive": "leastaction.methods.adaptive",
     "Galerkin": "leastaction.methods.galerkin",
     "HermiteSimpson": "leastaction.methods.hermite_simpson",
+    "BDF": "leastaction.methods.implicit",
+    "SDIRK2": "leastaction.methods.implicit",
+    "LinearlyImplicitEuler": "leastaction.methods.implicit",
     "LieTrapezoid": "leastaction.methods.lie_trapezoid",
     "Maximal": "leastaction.methods.maximal",
     "MaximalEuler": "leastaction.methods.maximal_euler",
@@ -144,24 +161,30 @@ PUBLIC: dict[str, str | None] = {
 }
 
 __all__ = [
+    "BDF",
     "RIQN",
+    "SDIRK2",
     "Adaptive",
     "Box",
     "Broyden",
+    "Cable",
     "Capsule",
     "ClassicSteps",
     "Constraint",
     "ConvergenceError",
     "Cylinder",
     "DenseNewton",
+    "Effort",
     "Ellipsoid",
     "Force",
     "Galerkin",
+    "Gradient",
     "GraphSystem",
     "HermiteSimpson",
     "InteriorPoint",
     "Law",
     "LieTrapezoid",
+    "LinearlyImplicitEuler",
     "Maximal",
     "MaximalEuler",
     "Mechanism",
@@ -169,15 +192,20 @@ __all__ = [
     "Model",
     "ModelError",
     "Newton",
+    "Objective",
+    "PathSpring",
+    "PenaltyContact",
     "PointForce",
     "PointSpring",
     "Potential",
+    "Reach",
     "Reduction",
     "ReversibleSteps",
     "RungeKutta",
     "SemiImplicitEuler",
     "Sphere",
     "State",
+    "Track",
     "Trajectory",
     "UnsupportedError",
     "Wrench",
@@ -192,6 +220,7 @@ __all__ = [
     "forward_dynamics_derivatives",
     "from_mujoco",
     "from_pinocchio",
+    "gradient",
     "gravity_forces",
     "hybrid_dynamics",
     "inverse_dynamics",

@@ -94,6 +94,5 @@ def dense_direction(probe: Probe) -> tuple[np.ndarray, np.ndarray]:
 def test_the_direction_is_that_of_the_dense_system(s):
     for seed in range(3):
         y, dense = dense_direction(Probe(loaded_tree(seed), s, 0.05, seed, control=True))
-        # measured ...
+        # measured 6e-12, 1.1e-11, 1.1e-11, 1.5e-10
         assert np.abs(y - dense).max() < 1e-9 * np.abs(dense).max()
-        print(s, seed, len(y), np.abs(y - dense).max() / np.abs(dense).max())

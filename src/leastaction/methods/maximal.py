@@ -11,7 +11,9 @@ import numpy as np
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
 from leastaction.methods.closing import check_closed
+from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.impacts import bouncing, step_with_impacts, touch_at
+from leastaction.methods.maximal_linear import step_derivative
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.contacts import ContactTable, contact_table
 from leastaction.model.couplings import elimination
@@ -127,6 +129,40 @@ class Maximal(Method):
         lively = touching.table.contacts.numbers[:, 1]
         return found[~bouncing(here, found, state.v, lively, self._resting(model, dt), dt)]
 
+    def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
+        """Derivative of the step by the implicit function theorem, O(n^2), through contacts and limits.
+
+        It is that of the step with the barrier of the solver: ``InteriorPoint(barrier=...)`` chooses how smooth.
+        """
+        if "velocity constraints" in model.features:
+            raise UnsupportedError(f"{self.label} has no derivative of its step with velocity constraints.")
+        if "restitution" in model.features:
+            raise UnsupportedError(f"{self.label} has no derivative of its step through impacts with restitution.")
+        if self.first_step != "legendre":
+            raise UnsupportedError(f'{self.label} has no derivative of its step with start="seed".')
+        tau = np.zeros(model.nv) if control is None else model.check_v(control, "control")
+        memory = self.start(model, state)
+        touching, kept, numbers, iterations = self._contact_numbers(model, memory)
+        try:
+            return step_derivative(
+                model, state, tau, dt, memory, couplings(model), touching, kept, efforts(model), numbers, iterations
+            )
+        except ArithmeticError as error:
+            raise ConvergenceError(
+                f"{self.label}: {_FAILURES[1].format(iterations=iterations)}", state=state
+            ) from error
+
+    def _contact_numbers(self, model: Model, memory: Memory) -> tuple[Any, Any, tuple[float, float, float], int]:
+        """What may touch, its variables, (tolerance, barrier, barrier of a warm start) and iterations."""
+        touching, solver = touch_of(model), self.solver
+        if touching is None:
+            return None, None, (solver.tolerance, 0.0, 0.0), solver.iterations
+        if not isinstance(solver, InteriorPoint):
+            solver = InteriorPoint(max(solver.tolerance, InteriorPoint.tolerance))
+        kept = tuple(memory[name] for name in ("contacts", "features", "contact_forces", "limit_forces"))
+        weight = model.total_mass * (float(np.linalg.norm(model.system.tree.gravity)) or 10.0)
+        return touching, kept, (solver.tolerance, solver.barrier * weight, solver.warm * weight), solver.iterations
+
     def _resting(self, model: Model, dt: float) -> float:
         """Speed below which nothing bounces, m/s."""
         g = float(np.linalg.norm(model.system.tree.gravity))
@@ -187,27 +223,21 @@ class Maximal(Method):
         rows = saved_rows(k, steps, every)
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
         address = control.callback.address if control.callback else 0
-        passive, touching, solver = model.system.passive, touch_of(model), self.solver
+        passive = model.system.passive
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free))
-        kept, found = None, np.zeros((int(seen), touching.table.capacity if touching else 0, 12))
-        numbers = (solver.tolerance, 0.0, 0.0)
-        if touching is not None:
-            if not isinstance(solver, InteriorPoint):
-                solver = InteriorPoint(max(solver.tolerance, InteriorPoint.tolerance))
-            kept = tuple(memory[name] for name in ("contacts", "features", "contact_forces", "limit_forces"))
-            weight = model.total_mass * (float(np.linalg.norm(model.system.tree.gravity)) or 10.0)
-            numbers = (solver.tolerance, solver.barrier * weight, solver.warm * weight)
+        touching, kept, numbers, iterations = self._contact_numbers(model, memory)
+        found = np.zeros((int(seen), touching.table.capacity if touching else 0, 12))
         counts = np.zeros(int(seen), dtype=np.int64)
         done, status, row = bodywise_step.rollout(
             model.system, couplings(model), touching.table.contacts if touching else None,
             touching.limits if touching else None, efforts(model), kept, clock.uniform, clock.table(k, steps), k, steps,
             memory["x"], memory["p"], memory["past"], memory["lengths"], memory["known"], every,
-            control.array[k : k + steps], address, active, numbers, solver.iterations, q, v, found, counts, count,
+            control.array[k : k + steps], address, active, numbers, iterations, q, v, found, counts, count,
         )  # fmt: skip
         rows = saved_rows(k, done, every)
         failure = None
         if status:
-            failure = _FAILURES[status].format(iterations=solver.iterations, body=body_of_row(model, row))
+            failure = _FAILURES[status].format(iterations=iterations, body=body_of_row(model, row))
         chunk = counted_chunk(done, failure, q[:rows], v[:rows], count)
         if touching is not None:
             # an interior point has no line search, and counts no evaluations

@@ -10,6 +10,7 @@ from leastaction.methods.adaptive import Adaptive
 from leastaction.methods.base import Method
 from leastaction.methods.galerkin import Galerkin
 from leastaction.methods.hermite_simpson import HermiteSimpson
+from leastaction.methods.implicit import BDF, SDIRK2, LinearlyImplicitEuler
 from leastaction.methods.lie_trapezoid import LieTrapezoid
 from leastaction.methods.maximal import Maximal
 from leastaction.methods.maximal_euler import MaximalEuler
@@ -38,6 +39,10 @@ METHODS: dict[str, tuple[Method, str]] = {
         "Euler on the poses of the bodies, order 1, slow, to compare with; contact and friction by quadratic programs",
     ),
     "hermite-simpson": (HermiteSimpson(), "Hermite-Simpson collocation, dense Newton, order 4"),
+    "bdf:1": (BDF(1), "implicit Euler on the reduced equations, exact Newton, for stiff forces, order 1"),
+    "bdf:2": (BDF(2), "backward differentiation with a start by SDIRK2, for stiff forces, order 2"),
+    "sdirk2": (SDIRK2(), "diagonally implicit Runge-Kutta with two stages, for stiff forces, order 2"),
+    "linearly-implicit-euler": (LinearlyImplicitEuler(), "one linear solve a step, for stiff forces, order 1"),
     "adaptive": (Adaptive(), "DOP853 with step size control; adaptive:1e-6 sets both tolerances"),
 }
 
@@ -75,11 +80,11 @@ def method_by_name(text: str) -> Method:
         return MaximalEuler(parameter)
     if name == LieTrapezoid.name and parameter:
         return LieTrapezoid(parameter)
-    if parameter or name not in METHODS:
+    if text not in METHODS:
         near = difflib.get_close_matches(text, METHODS, n=1)
         hint = f" Did you mean '{near[0]}'?" if near else ""
         raise ModelError(f"there is no method '{text}'; the methods are {', '.join(METHODS)}.{hint}")
-    return METHODS[name][0]
+    return METHODS[text][0]
 
 
 def method_from_options(kind: str, options: dict[str, Any]) -> Method:

@@ -22,6 +22,8 @@ from leastaction.model.force_base import (
     store,
     written,
 )
+from leastaction.model.path_forces import Cable, read_cable
+from leastaction.model.penalty import PenaltyContact, read_penalty
 from leastaction.model.reader import Reader, plain
 from leastaction.spatial import so3
 from leastaction.spatial._source.force_laws import (
@@ -433,8 +435,12 @@ def force_from_dict(data: Any, path: str = "force") -> Force:
         made = Wrench
         own = {"body": reader.text("body"), "wrench": reader.array("wrench", (6,))}
         own["frame"] = reader.text("frame", "world")
+    elif kind == Cable.kind:
+        made, own = Cable, read_cable(reader)
+    elif kind == PenaltyContact.kind:
+        made, own = PenaltyContact, read_penalty(reader)
     else:
-        known = ", ".join((PointSpring.kind, PointForce.kind, Wrench.kind))
+        known = ", ".join((PointSpring.kind, PointForce.kind, Wrench.kind, Cable.kind, PenaltyContact.kind))
         raise ModelError(f"{path}.kind: unknown force '{kind}'; known are {known}.")
     reader.finish()
     with reader.here():

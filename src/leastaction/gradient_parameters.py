@@ -1,0 +1,159 @@
+"""Gradients by parameters of the mechanism, from the stages of implicit steps and their multipliers.
+
+A stage r(x, u, a, p) = 0 with multipliers z adds -z . dr/dp to the gradient by p.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leastaction import dynamics
+from leastaction.errors import UnsupportedError
+from leastaction.methods.implicit import one_form
+from leastaction.model.checks import WORLD, FloatArray
+from leastaction.model.joints import layout
+from leastaction.model.model import Model
+from leastaction.objectives import Part
+from leastaction.spatial import quaternion, so3
+
+_ROWS = ("mass", "inertia", "placement")
+_SYMMETRIC = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
+
+
+def check_parameters(model: Model, names: tuple[str, ...]) -> None:
+    """UnsupportedError for parameters by which there is no gradient in this mechanism."""
+    if "mass" not in names:
+        return
+    # where several bodies hang rigidly on a free joint, its own origin would move with their masses
+    for name, view in model.joints.items():
+        if view.kind == "free":
+            row = model.place(view.joint.child).row
+            group = [body for body in model.mechanism.bodies if model.place(body).row == row]
+            if sum(model.mechanism.bodies[body].mass > 0 for body in group) > 1:
+                raise UnsupportedError(
+                    f"gradient: several bodies are fixed to the body of the free joint '{name}', and the gradient by "
+                    "their masses is not there; describe them as one body."
+                )
+
+
+class Sums:
+    """Sums of -z . dr/dp over stages.
+
+    Args:
+        model: the mechanism.
+        names: parameters.
+    """
+
+    def __init__(self, model: Model, names: tuple[str, ...]) -> None:
+        self.model, self.names = model, names
+        self.rows = np.zeros((len(model.system.tree.rows), 13))
+        self.stiffness, self.damping = np.zeros(model.nv), np.zeros(model.nv)
+        self.shifts: dict[str, Any] = {}
+        forces = model.mechanism.forces
+        self.friction = {force.name or f"force {k}": 0.0 for k, force in enumerate(forces) if has_friction(force)}
+
+    def add(self, record: Any) -> None:
+        """Count the stages of one part of a run."""
+        from leastaction.kernels import implicit_parameters
+
+        if set(self.names) & set(_ROWS):
+            implicit_parameters.parameter_sums(one_form(self.model), record, self.rows)
+            self.model.raise_pending()
+        if set(self.names) & {"stiffness", "damping", "friction"}:
+            q, v, z, t = self._users(record)
+            self._add_joints(q, v, z)
+            if self.friction:
+                self._add_friction(q, v, z, t)
+
+    def count(self, term: Part) -> None:
+        """Add what the objective itself owes to the positions of the joints."""
+        for name, by in (term.by_placement or {}).items():
+            self.shifts[name] = self.shifts.get(name, 0.0) + by
+
+    def results(self) -> dict[str, Any]:
+        """The gradients by name."""
+        out: dict[str, Any] = {"stiffness": self.stiffness, "damping": self.damping, "friction": dict(self.friction)}
+        mass, inertia = {}, {}
+        for name, body in self.model.mechanism.bodies.items():
+            place = self.model.place(name)
+            if place.row == 0:
+                continue
+            R, center = place.pose[:3, :3], place.pose[:3, :3] @ body.com + place.pose[:3, 3]
+            by = -self.rows[place.row]
+            # second moment about the row's origin: R I R^T + m (c^2 1 - c c^T)
+            second = by[4:10][_SYMMETRIC] * np.where(np.eye(3) > 0, 1.0, 0.5)
+            spread = center @ center * np.eye(3) - np.outer(center, center)
+            mass[name] = float(by[0] + by[1:4] @ center + (second * spread).sum())
+            inertia[name] = R.T @ second @ R
+        placement = {}
+        for name, view in self.model.joints.items():
+            R = self.model.place(view.joint.parent).pose[:3, :3] if view.joint.parent != WORLD else np.eye(3)
+            placement[name] = self.shifts.get(name, 0.0) - R.T @ self.rows[self.model.first_rows[name], 10:]
+        return {**out, "mass": mass, "inertia": inertia, "placement": placement}
+
+    def _users(self, record: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """The user's q, v, z = T^-1 z of the rows, and times, of all stages that count."""
+        from leastaction.kernels import entries
+
+        used = record.z.any(axis=2)
+        x, u, z, t = record.x[used], record.u[used], record.z[used], record.t[used]
+        q, v, w, none = np.zeros_like(x), np.zeros_like(u), np.zeros_like(z), np.zeros(self.model.nq)
+        for k in range(len(t)):
+            entries.leave(self.model.system, x[k], u[k], q[k], v[k])
+            entries.leave(self.model.system, x[k], z[k], none, w[k])
+        return q, v, w, t
+
+    def _add_joints(self, q: FloatArray, v: FloatArray, z: FloatArray) -> None:
+        """Springs and dampers in the joints; r counts their forces with a minus."""
+        self.damping -= (z * v).sum(axis=0)
+        for view in self.model.joints.values():
+            joint, here = view.joint, q[:, view.q]
+            if view.kind == "free":
+                turn, slide = slice(view.v.start, view.v.start + 3), slice(view.v.start + 3, view.v.stop)
+                self.stiffness[turn] -= _ball_sums(here[:, 3:], joint.rest[3:], z[:, turn])
+                along = np.array([quaternion.to_matrix(p[3:]) @ w for p, w in zip(here, z[:, slide], strict=True)])
+                self.stiffness[slide] -= (along * (here[:, :3] - joint.rest[:3])).sum(axis=0)
+                continue
+            for piece in layout(joint):
+                at = slice(view.v.start + piece.v.start, view.v.start + piece.v.stop)
+                if piece.factor == "ball":
+                    self.stiffness[at] -= _ball_sums(here[:, piece.q], joint.rest[piece.q], z[:, at])
+                else:
+                    self.stiffness[at] -= (z[:, at] * (here[:, piece.q] - joint.rest[piece.q])).sum(axis=0)
+
+    def _add_friction(self, q: FloatArray, v: FloatArray, z: FloatArray, t: FloatArray) -> None:
+        """Friction coefficients of forces that have one."""
+        for k, force in enumerate(self.model.mechanism.forces):
+            if not has_friction(force):
+                continue
+            names = list(force.bodies)
+            poses = dynamics.frame_poses(self.model, q, names)
+            turns = np.swapaxes(poses[:, :, :3, :3], 2, 3)
+            twists, virtual = (_local(turns, dynamics.body_twists(self.model, q, w, names)) for w in (v, z))
+            label = force.name or f"force {k}"
+            for i, time in enumerate(t):
+                by = force.friction_derivative(float(time), poses[i], twists[i])  # type: ignore[attr-defined]
+                self.friction[label] += float((virtual[i] * by).sum())
+
+
+def has_friction(force: Any) -> bool:
+    """Whether a force has a friction coefficient to differentiate by."""
+    return hasattr(force, "friction_derivative")
+
+
+def _local(turns: FloatArray, twists: FloatArray) -> FloatArray:
+    """Twists (rows, k, 6) from world axes to those of the links."""
+    return np.concatenate(
+        [np.einsum("rkij,rkj->rki", turns, part) for part in (twists[..., :3], twists[..., 3:])], axis=-1
+    )
+
+
+def _ball_sums(q: FloatArray, rest: FloatArray, z: FloatArray) -> FloatArray:
+    """Sum of z . dexp_inv(theta) e_i theta_i over rows, for the three axes i."""
+    out, back = np.zeros(3), quaternion.conjugate(rest)
+    for here, w in zip(q, z, strict=True):
+        theta = quaternion.log(quaternion.multiply(back, here))
+        out += (so3.dlog(theta).T @ w) * theta
+    return out

@@ -1,0 +1,310 @@
+"""Implicit methods on the reduced equations of motion: BDF, SDIRK2, linearly implicit Euler (Sueda 2021)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
+from leastaction.kernels.layout import IU, Forces, System
+from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.derivative import StepDerivative
+from leastaction.model.checks import FloatArray
+from leastaction.model.model import Model, State
+from leastaction.solve.solvers import DenseNewton, Solver, solver_from
+
+BDF1_CODE, BDF2_CODE, SDIRK2_CODE, LINEAR_CODE = 0, 1, 2, 3
+
+_CHART_EXP, _CHART_FIXED, _CHART_AUTO = 0, 1, 2
+EULER_CHARTS = tuple(a + b + c for a in "xyz" for b in "xyz" for c in "xyz" if a != b and b != c)
+"""Names of the twelve Euler charts."""
+
+
+def chart_codes(chart: Any, where: str) -> tuple[int, int]:
+    """Mode and code of ``kernels.charts`` from the name of a chart."""
+    if chart == "exp":
+        return _CHART_EXP, -1
+    if chart == "euler":
+        return _CHART_AUTO, -1
+    if chart not in EULER_CHARTS:
+        names = ", ".join(EULER_CHARTS)
+        raise ModelError(f"{where}: chart must be exp, euler or one of {names}, got {chart!r}.")
+    a, b, c = ("xyz".index(axis) for axis in chart)
+    return _CHART_FIXED, 9 * a + 3 * b + c
+
+
+class Implicit(Method):
+    """What the implicit methods share; see ``kernels/implicit.py``. Trees only.
+
+    Attributes:
+        chart: coordinates of rotations inside a step.
+        solver: Newton's method with a dense matrix; its tolerance is relative to the momentum of the mechanism.
+    """
+
+    chart: str
+    solver: Solver
+
+    @property
+    @abstractmethod
+    def code(self) -> int:
+        """Number of the method in ``kernels/implicit_step.py``."""
+
+    def start(self, model: Model, state: State) -> Memory:
+        """Coordinates and rates of the tree's rows, and no past."""
+        from leastaction.kernels import entries
+
+        x, u = np.zeros(model.nq), np.zeros(model.nv)
+        entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
+        return {
+            "x": x, "u": u, "past_x": x.copy(), "past_u": u.copy(), "past_h": np.zeros(1),
+            "known": np.zeros(1, dtype=np.int64), "past": np.zeros(model.nv),
+            "chart": np.full(len(model.system.tree.rows), -1, dtype=np.int64),
+        }  # fmt: skip
+
+    def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
+        """The user's q and v."""
+        from leastaction.kernels import entries
+
+        q, v = np.zeros(model.nq), np.zeros(model.nv)
+        entries.leave(model.system, memory["x"], memory["u"], q, v)
+        return q, v
+
+    def rollout(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
+    ) -> Chunk:
+        """All steps in one compiled call."""
+        return self.traced(model, memory, clock, k, steps, every, control, self.no_trace(model))
+
+    def traced(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control, trace: Any
+    ) -> Chunk:
+        """The same; states, charts and coordinates of the stages are written to a trace of ``make_trace``."""
+        from leastaction.kernels import implicit_step
+
+        rows = saved_rows(k, steps, every)
+        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), np.zeros(4, dtype=np.int64)
+        mode, code = chart_codes(self.chart, type(self).__name__)
+        done, status = implicit_step.rollout(
+            one_form(model), self.code, mode, code, clock.uniform, clock.table(k, steps), k,
+            memory["x"], memory["u"], memory["past_x"], memory["past_u"], memory["past_h"], memory["known"],
+            memory["past"], memory["chart"], steps, every, control.array[k : k + steps],
+            control.callback.address if control.callback else 0, self.solver.tolerance, self.solver.iterations,
+            q, v, count, trace,
+        )  # fmt: skip
+        rows = saved_rows(k, done, every)
+        counters = {"iterations": int(count[0]), "evaluations": int(count[1]), "backtracks": int(count[2])}
+        return Chunk(done, self._failure(model, status, int(count[3])), q[:rows], v[:rows], counters)
+
+    def make_trace(self, model: Model, steps: int) -> Any:
+        """Arrays for ``traced``."""
+        from leastaction.kernels.implicit_step import Trace
+
+        rows = len(model.system.tree.rows)
+        return Trace(
+            np.zeros((steps + 2, model.nq)), np.zeros((steps + 2, model.nv)), np.zeros((steps, 2, model.nv)),
+            np.zeros((steps, rows), dtype=np.int64),
+        )  # fmt: skip
+
+    def no_trace(self, model: Model) -> Any:
+        """The empty trace."""
+        from leastaction.kernels.implicit_step import Trace
+
+        none = np.zeros((0, 0), dtype=np.int64)
+        return Trace(np.zeros((0, model.nq)), np.zeros((0, model.nv)), np.zeros((0, 2, model.nv)), none)
+
+    def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
+        """Exact derivative of one step from a state without a past, by the adjoint; O(n^4)."""
+        from leastaction.kernels import implicit_adjoint
+
+        tau = np.zeros((1, model.nv)) if control is None else model.check_v(control, "control")[None]
+        memory, trace, n = self.start(model, state), self.make_trace(model, 1), model.nv
+        chunk = self.traced(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau), trace)
+        model.raise_pending()
+        if chunk.failure:
+            raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
+        # row after row of the derivative: each is the gradient of one number of the end
+        by_start, by_control = np.zeros((2 * n, 2 * n)), np.zeros((2 * n, n))
+        times = np.array([[state.t, dt]])
+        for i in range(2 * n):
+            lx, lu, out = np.zeros((3, n)), np.zeros((3, n)), np.zeros((1, n))
+            (lx if i < n else lu)[2, i % n] = 1.0
+            implicit_adjoint.backward(
+                one_form(model), self.code, False, times, 0.0, tau, trace, lx, lu, out, no_record(model)
+            )
+            by_start[i], by_control[i] = np.concatenate([lx[1], lu[1]]), out[0]
+        end = model.state(chunk.q[0], chunk.v[0], state.t + dt)
+        inside, outside = row_changes(model, state), row_changes(model, end)
+        A, B = np.linalg.solve(outside, by_start @ inside), np.linalg.solve(outside, by_control)
+        return StepDerivative(np.asarray(A, dtype=float), np.asarray(B, dtype=float), end)
+
+    def options(self) -> dict[str, Any]:
+        """All arguments."""
+        return {"chart": self.chart, "solver": self.solver.options()}
+
+    def _failure(self, model: Model, status: int, row: int) -> str | None:
+        """Why a rollout stopped, in words."""
+        if status == 3:
+            joint = joint_of_row(model, row)
+            return (
+                f"joint '{joint}' is at a singularity of its Euler chart '{self.chart}'; "
+                'chart="euler" changes to another one in time, chart="exp" has none'
+            )
+        return {
+            0: None,
+            1: f"Newton did not converge ({self.solver.iterations} iterations allowed); take a smaller dt",
+            2: "the state is no longer finite; take a smaller dt, or check forces and control",
+        }[status]
+
+
+def one_form(model: Model) -> System:
+    """The arrays of a tree, with an empty table where no force acts on bodies: one program for all mechanisms."""
+    system = model.system
+    if system.forces is not None:
+        return system._replace(loops=None, constraints=None)
+    whole, numbers = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 12))
+    forces = Forces(whole, np.zeros(0, dtype=np.int64), numbers, np.zeros((0, 10)), np.zeros((0, 2), dtype=np.int64))
+    return system._replace(forces=forces, loops=None, constraints=None)
+
+
+def no_record(model: Model) -> Any:
+    """The empty record of ``kernels.implicit_adjoint``."""
+    from leastaction.kernels.implicit_adjoint import Record
+
+    none = np.zeros((0, 2, model.nv))
+    return Record(np.zeros((0, 2, model.nq)), none, none, none, np.zeros((0, 2)))
+
+
+def joint_of_row(model: Model, row: int) -> str:
+    """Joint to which a row of the tree belongs."""
+    rate = model.system.coordinates.v[model.system.tree.rows[row, IU]]
+    return next(name for name, view in model.joints.items() if view.v.start <= rate < view.v.stop)
+
+
+def row_changes(model: Model, state: State) -> FloatArray:
+    """(2 nv, 2 nv) changes of the rows' state by those of the user's: displacements and rates."""
+    from leastaction.spatial import quaternion, so3
+
+    coordinates, n = model.system.coordinates, model.nv
+    T, turning = np.zeros((n, n)), np.zeros((n, n))
+    T[np.arange(n), coordinates.v] = 1.0
+    for (k, d), c in zip(coordinates.free, coordinates.offset, strict=True):
+        R = quaternion.to_matrix(state.q[coordinates.q[k + 3 : k + 7]])
+        lin, ang, rows = coordinates.v[d : d + 3], coordinates.v[d + 3 : d + 6], slice(d, d + 3)
+        T[rows, :] = 0.0
+        T[rows, lin], T[rows, ang] = R, -R @ so3.hat(c)
+        turning[rows, ang] = -R @ so3.hat(state.v[lin] + np.cross(state.v[ang], c))
+    return np.block([[T, np.zeros((n, n))], [turning, T]])
+
+
+@final
+class BDF(Implicit):
+    """Backward differentiation of order 1 (implicit Euler) or 2: for stiff springs, cables and contact forces.
+
+    The unknowns of a step are the coordinates at its end; Newton's matrix is exact, with the derivatives K and D of all
+    forces, and dense: O(n^3). BDF2 takes its first step with SDIRK2, and unequal steps with coefficients of their own;
+    the state before is part of its memory. Both lose energy, BDF1 much. ``leastaction.gradient`` has their adjoint.
+
+    Args:
+        order: 1 or 2.
+        chart: coordinates of rotations inside a step: "exp" (rotation vectors from the start of the step), "euler" (the
+            best of the twelve Euler charts, changed where it becomes poor), or one of them, such as "xyz" or "zxz".
+        solver: ``DenseNewton()``; its tolerance is relative to the momentum of the mechanism.
+    """
+
+    name: ClassVar[str] = "bdf"
+
+    def __init__(self, order: int = 2, *, chart: str = "exp", solver: Any = None) -> None:
+        if isinstance(order, bool) or order not in (1, 2):
+            raise ModelError(f"BDF: order must be 1 or 2, got {order!r}.")
+        chart_codes(chart, "BDF")
+        self._order, self.chart = int(order), chart
+        self.solver = solver_from(solver, (DenseNewton,), "BDF")
+
+    @property
+    def order(self) -> int:
+        """1 or 2."""
+        return self._order
+
+    @property
+    def label(self) -> str:
+        """``bdf:1`` or ``bdf:2``."""
+        return f"bdf:{self._order}"
+
+    @property
+    def code(self) -> int:
+        """Number of the method in the kernels."""
+        return BDF1_CODE if self._order == 1 else BDF2_CODE
+
+    def options(self) -> dict[str, Any]:
+        """All arguments."""
+        return {"order": self._order, **super().options()}
+
+
+@final
+class SDIRK2(Implicit):
+    """Singly diagonally implicit Runge-Kutta method of order 2 with two stages, L-stable: the start of BDF2.
+
+    Each stage has the same form as a step of BDF1, so a step costs two of them.
+
+    Args:
+        chart: as in ``BDF``.
+        solver: as in ``BDF``.
+    """
+
+    name: ClassVar[str] = "sdirk2"
+
+    def __init__(self, *, chart: str = "exp", solver: Any = None) -> None:
+        chart_codes(chart, "SDIRK2")
+        self.chart = chart
+        self.solver = solver_from(solver, (DenseNewton,), "SDIRK2")
+
+    @property
+    def order(self) -> int:
+        """2."""
+        return 2
+
+    @property
+    def code(self) -> int:
+        """Number of the method in the kernels."""
+        return SDIRK2_CODE
+
+
+@final
+class LinearlyImplicitEuler(Implicit):
+    """Linearly implicit Euler: one linear solve with M - h D - h^2 K, no iteration, order 1.
+
+    K and D are the derivatives of the laws of all forces and springs at the start of the step; gravity, Coriolis and
+    centrifugal forces count as constant. It is as cheap as one iteration of ``BDF(1)``, and stable for stiff forces
+    that are nearly linear.
+    """
+
+    name: ClassVar[str] = "linearly-implicit-euler"
+
+    def __init__(self) -> None:
+        self.chart, self.solver = "exp", DenseNewton()
+
+    @property
+    def order(self) -> int:
+        """1."""
+        return 1
+
+    @property
+    def code(self) -> int:
+        """Number of the method in the kernels."""
+        return LINEAR_CODE
+
+    def options(self) -> dict[str, Any]:
+        """No arguments."""
+        return {}
+
+    def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
+        """Not there: it would need second derivatives of the forces."""
+        raise UnsupportedError(f"{self.label} has no derivative of its step; use BDF(1).")
+
+    def _failure(self, model: Model, status: int, row: int) -> str | None:
+        """Why a rollout stopped, in words."""
+        if status == 1:
+            return "the matrix of the step is singular, or a joint turns too far in it; take a smaller dt"
+        return super()._failure(model, status, row)
