@@ -191,8 +191,8 @@ def _staggered(
     normal, rest = slice(0, nc), slice(nc, len(w))
     z, programs = np.zeros(len(w)), 0
     z[nc : nc + nt] = start
-    before = np.zeros(0)
-    for _ in range(iterations):
+    before, carried_before = np.zeros(nc), np.zeros(0)
+    for k in range(iterations):
         # contact (2.120)
         if nc:
             programs += 1
@@ -203,14 +203,16 @@ def _staggered(
                 return z, False, programs
         # reactions of the joints, spread over their points (2.125)
         carried = p.share @ np.abs(p.carry @ (multipliers[0] + multipliers[1] @ z)) if len(p.B) else np.zeros(0)
-        # the bounds of friction no longer change
-        bound = np.concatenate([np.repeat(p.mu * z[: len(p.mu)], 2), carried])
-        if len(before) and float(np.abs(bound - before).max()) <= tolerance * max(float(bound.max()), 1e-300):
-            return z, True, programs
-        before = bound
+        # change of the contact force in the norm of M^-1, where redundant contacts do not count, and of the reactions
+        if k:
+            change, size = (float(x @ W[normal, normal] @ x) for x in (z[normal] - before, z[normal]))
+            moved = float(np.abs(carried - carried_before).max(initial=0.0))
+            if change <= tolerance**2 * size and moved <= tolerance * float(carried.max(initial=0.0)):
+                return z, True, programs
+        before, carried_before = z[normal].copy(), carried
+        bound = np.concatenate([np.repeat(p.mu * z[: len(p.mu)], 2), carried, p.dry])
         # friction (2.121): a box for each point
         programs += 1
-        bound = np.concatenate([bound, p.dry])
         z[rest], good = solve_program(W[rest, rest], w[rest] + W[rest, normal] @ z[normal], -bound, bound)
         if not good:
             return z, False, programs
