@@ -156,3 +156,53 @@ def test_refusals_and_options():
     m.add_joint("j", "composite", parent="world", child="b", parts=parts, armature=0.1)
     with pytest.raises(la.UnsupportedError, match="'j' has 7 coordinates"):
         la.simulate(m.build(), dt=0.01, duration=0.1, method=la.MaximalEuler())
+
+
+def test_friction_of_a_bearing_is_that_of_its_load():
+    """A wheel on a shaft of eight points in each ring: the load W is spread as W cos / 4, so that they sum to 1.2 W."""
+    m = la.Mechanism("wheel")
+    m.add_body("wheel", mass=2.0, inertia=(0.01, 0.02, 0.01))
+    m.add_joint("hinge", "revolute", parent="world", child="wheel", axis=(0, 1, 0))
+    model = m.build()
+    mu, radius, dt = 0.2, 0.05, 0.01
+    method = la.MaximalEuler(bearings={"hinge": (mu, radius, 0.1)})
+    run = la.simulate(model, model.state(v={"hinge": 10.0}), dt=dt, duration=1.0, method=method)
+    slowing = -np.diff(run.v[:, 0]) / dt * 0.02 / (mu * 2.0 * 9.81 * radius)
+    ring = np.abs(np.cos(np.arange(8) * np.pi / 4)).sum() / 4
+    assert slowing[0] == pytest.approx(ring, rel=1e-6)  # measured 1e-8
+    # between two points the sum is a little larger; then the wheel stands
+    assert slowing[:50].max() < 1.0824 * ring + 1e-6  # measured 1.0824: 1 / cos(pi / 8)
+    assert np.abs(run.v[-5:]).max() < 1e-9  # measured 1e-16
+    assert la.MaximalEuler(**method.options()).bearings == method.bearings
+    # a load makes the difference: the same wheel without weight turns on
+    m.gravity = np.zeros(3)
+    free = la.simulate(m.build(), model.state(v={"hinge": 10.0}), dt=dt, duration=0.1, method=method)
+    assert free.v[-1, 0] == pytest.approx(10.0, abs=1e-9)  # measured 0
+
+
+def test_bearings_in_a_loop_on_the_ground_and_what_they_refuse():
+    """A loop whose hinges rub loses energy faster than one without; a ball joint and a slider have bearings too."""
+    model = la.models.four_bar().build()
+    x0 = la.project(model, model.state(v=[6.0, 0.0, 0.0]))
+    bearings = {name: (0.5, 0.01, 0.02) for name in model.joint_names}
+    ends = [
+        la.simulate(model, x0, dt=0.002, duration=0.1, method=method).energy.total[-1]
+        for method in (la.MaximalEuler(), la.MaximalEuler(bearings=bearings))
+    ]
+    assert ends[1] < ends[0] - 1e-4  # measured 2e-3
+    m = la.Mechanism("two")
+    m.add_body("slider", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    m.add_joint("rail", "prismatic", parent="world", child="slider", axis=(1, 0, 0))
+    m.add_body("bob", mass=1.0, com=(0.0, 0.0, -0.2), inertia=(0.01, 0.01, 0.01))
+    m.add_joint("ball", "spherical", parent="slider", child="bob")
+    model = m.build()
+    method = la.MaximalEuler(bearings={"rail": (0.3, 0.02, 0.1), "ball": (0.3, 0.02, 0.02)})
+    x0 = model.state(v={"rail": 1.0, "ball": [0.0, 3.0, 1.0]})
+    run = la.simulate(model, x0, dt=0.005, duration=0.3, method=method)
+    assert (np.diff(run.energy.total) < 1e-3).all()
+    assert run.energy.total[-1] < run.energy.total[0] - 0.1  # measured 0.5
+    for bearings, words in (({"ball": (0.3, 0.02)}, "give"), ({"ball": (0.3, 0.0, 0.1)}, "must be positive")):
+        with pytest.raises(la.ModelError, match=words):
+            la.MaximalEuler(bearings=bearings)
+    with pytest.raises(la.ModelError, match="no joint 'nothing'"):
+        la.simulate(model, x0, dt=0.01, duration=0.1, method=la.MaximalEuler(bearings={"nothing": (0.3, 0.02, 0.1)}))

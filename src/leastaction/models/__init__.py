@@ -19,10 +19,12 @@ from leastaction.models.simple import (
     spherical_pendulum,
     spinning_top,
 )
+from leastaction.models.strand import add_strand
 from leastaction.models.unitree_a1 import quadruped
 
 __all__ = [
     "REGISTRY",
+    "add_strand",
     "arm",
     "bricard",
     "by_name",
