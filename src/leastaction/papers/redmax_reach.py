@@ -52,11 +52,11 @@ def reach(context: Context) -> Result:
     state = model.state()
     tip = (0.0, 0.0, -0.3)
     objective = Reach("link5", _TARGET, tip, weight=_POSITION) + Effort(_EFFORT)
-    history: list[float] = []
+    values: list[float] = []
 
     def both(p: FloatArray) -> tuple[float, FloatArray]:
         found = gradient(model, method, state, p.reshape(steps, -1), dt, objective, ["controls"])
-        history.append(found.value)
+        values.append(found.value)
         return found.value, found["controls"].ravel()
 
     context.progress("L-BFGS")
@@ -68,7 +68,7 @@ def reach(context: Context) -> Result:
     run = simulate(model, state, dt=dt, duration=steps * dt, method=method, control=controls)
     end = run.poses("link5")[-1] @ np.array([*tip, 1.0])
     distance = float(np.linalg.norm(end[:3] - _TARGET))
-    first, last = history[0], float(done.fun)
+    first, last, history = values[0], float(done.fun), values[: done.nfev]
     rows = [{"evaluation": k, "objective": value} for k, value in enumerate(history)]
     claims = [
         Claim(
