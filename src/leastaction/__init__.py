@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from leastaction._version import __version__
 
 if TYPE_CHECKING:
-    from leastaction import models, redmax
+    from leastaction import jax, models, redmax, torch
     from leastaction.compare import compare
     from leastaction.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
     from leastaction.dynamics import (
@@ -120,6 +120,8 @@ PUBLIC: dict[str, str | None] = {
     "lagrangian_hessian": "leastaction.linearize",
     "linearize": "leastaction.linearize",
     "gradient": "leastaction.gradient",
+    "jax": None,
+    "torch": None,
     "Gradient": "leastaction.gradient",
     "Objective": "leastaction.objectives",
     "Reach": "leastaction.objectives",
@@ -226,6 +228,7 @@ __all__ = [
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "jacobian",
+    "jax",
     "lagrangian_hessian",
     "linearize",
     "load",
@@ -242,6 +245,7 @@ __all__ = [
     "simulate_many",
     "to_mujoco",
     "to_pinocchio",
+    "torch",
     "view",
 ]
 

@@ -348,6 +348,13 @@ def bench_maximal() -> list[Row]:
     return measure()
 
 
+def bench_gradient() -> list[Row]:
+    """Adjoint gradients of BDF against the simulation alone."""
+    from leastaction.bench_gradient import bench_gradient as measure
+
+    return measure()
+
+
 def bench_precision() -> list[Row]:
     """Time to a given error of the trajectory, against MuJoCo's RK4 and DOP853 on Pinocchio's ABA."""
     from leastaction import bench_precision
@@ -404,6 +411,7 @@ GROUPS: dict[str, Callable[[], list[Row]]] = {
     "galerkin": bench_galerkin,
     "linearize": bench_linearize,
     "maximal": bench_maximal,
+    "gradient": bench_gradient,
     "precision": bench_precision,
     "redmax": bench_redmax,
     "cold": bench_cold,

@@ -89,7 +89,7 @@ def gradient(
         raise ModelError(f"gradient: objective must be one such as leastaction.Reach(...), got {objective!r}.")
     if not isinstance(x0, State):
         raise ModelError(f"gradient: x0 must be a state, from model.state, got {x0!r}.")
-    names = _check_names(method, parameters)
+    names = check_gradient(method, parameters)
     check_supported(method, model)
     state = model.state(x0.q, x0.v, x0.t)
     array = np.asarray(controls, dtype=float)
@@ -111,8 +111,8 @@ def gradient(
     return Gradient(out.value, {name: out.by[name] for name in names}, out.state)
 
 
-def _check_names(method: Method, parameters: Iterable[str]) -> tuple[str, ...]:
-    """Names of parameters that a method has a gradient by."""
+def check_gradient(method: Method, parameters: Iterable[str]) -> tuple[str, ...]:
+    """Names of parameters, checked; UnsupportedError where the method has no gradient by one of them."""
     names = (parameters,) if isinstance(parameters, str) else tuple(parameters)
     for name in names:
         if name not in (*_STATE, *_MECHANISM):

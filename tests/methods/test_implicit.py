@@ -88,7 +88,17 @@ def test_the_matrix_of_a_stage_is_the_derivative_of_its_residual(chart):
     assert np.abs(found - H).max() < 1e-7 * np.abs(H).max()  # measured 5e-9
 
 
-@pytest.mark.parametrize("method", [*METHODS.values(), la.BDF(1, chart="zyz"), la.SDIRK2(chart="yxz")], ids=repr)
+@pytest.mark.parametrize(
+    "method",
+    [
+        la.BDF(2),
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in (la.BDF(1), la.BDF(1, chart="zyz"), la.SDIRK2(chart="yxz"))
+        ),
+    ],
+    ids=repr,
+)
 def test_the_derivative_is_that_of_the_step(method):
     model = everything()
     rng, n, dt = np.random.default_rng(3), model.nv, 0.02
@@ -104,8 +114,8 @@ def test_the_derivative_is_that_of_the_step(method):
 
     e = 1e-5
     whole = np.array([(end(e * d) - end(-e * d)) / (2 * e) for d in np.eye(3 * n)]).T
-    assert np.abs(whole[:, : 2 * n] - found.A).max() < 1e-6 * np.abs(found.A).max()  # measured
-    assert np.abs(whole[:, 2 * n :] - found.B).max() < 1e-6 * np.abs(found.B).max()  # measured
+    assert np.abs(whole[:, : 2 * n] - found.A).max() < 1e-7 * np.abs(found.A).max()  # measured 1e-8
+    assert np.abs(whole[:, 2 * n :] - found.B).max() < 1e-6 * np.abs(found.B).max()  # measured 1e-7
 
 
 @pytest.mark.parametrize("method", [*METHODS.values(), la.LinearlyImplicitEuler(), la.BDF(2, chart="euler")], ids=repr)
@@ -130,7 +140,7 @@ def top(chart: str, dt: float) -> la.Trajectory:
 def test_charts_agree_as_the_step_goes_to_zero():
     ends = {chart: [top(chart, dt).q[-1] for dt in (0.002, 0.001)] for chart in ("exp", "euler")}
     apart = [np.linalg.norm(a - b) for a, b in zip(*ends.values(), strict=True)]
-    assert 0 < apart[1] < 0.35 * apart[0]  # measured
+    assert 0 < apart[1] < 0.35 * apart[0]  # measured 0.25
     run = top("euler", 0.001)
     assert set(run.memory["chart"][1:]) <= set(range(27))
 
@@ -148,7 +158,7 @@ def test_a_fixed_chart_ends_at_its_singularity():
         la.simulate(model, state, dt=0.01, duration=0.1, method=la.BDF(1, chart="zxz"))
     for chart in ("exp", "euler"):
         run = la.simulate(model, state, dt=np.pi / 200, duration=np.pi, method=la.BDF(2, chart=chart))
-        assert np.abs(run.q[-1]) == pytest.approx([0.0, 0.0, 1.0, 0.0], abs=1e-12)  # measured
+        assert np.abs(run.q[-1]) == pytest.approx([0.0, 0.0, 1.0, 0.0], abs=1e-12)  # measured 4e-14
 
 
 def atwood(stiffness: float) -> la.Model:
@@ -169,10 +179,10 @@ def test_a_stiff_cable_runs_at_ten_milliseconds(method):
     model = atwood(1e6)
     run = la.simulate(model, dt=0.01, duration=0.4, method=method)
     # the masses move as one, with half the acceleration of gravity
-    assert np.abs(run.q.sum(axis=1)).max() < 1e-4  # measured
-    assert run.v[-1] == pytest.approx([0.2 * 9.81, -0.2 * 9.81], rel=1e-3)  # measured
+    assert np.abs(run.q.sum(axis=1)).max() < 1e-4  # measured 2e-5
+    assert run.v[-1] == pytest.approx([0.2 * 9.81, -0.2 * 9.81], rel=1e-6)  # measured 1e-9
     if method.order == 2:
-        assert run.q[-1, 1] == pytest.approx(-0.25 * 9.81 * 0.4**2, rel=1e-2)  # measured
+        assert run.q[-1, 1] == pytest.approx(-0.25 * 9.81 * 0.4**2, rel=1e-4)  # measured 1e-5
     # an explicit method throws the masses about
     other = la.simulate(model, dt=0.01, duration=0.4, method="rk4")
     assert np.abs(other.q.sum(axis=1)).max() > 1.0  # measured 4.4
@@ -188,7 +198,7 @@ def test_unequal_steps_keep_the_order():
         run = la.simulate(model, state, dt=lengths * 0.4 / lengths.sum(), method=la.BDF(2))
         errors.append(np.linalg.norm(run.q[-1] - exact.q))
     slopes = np.log2(np.array(errors[:-1]) / errors[1:])
-    assert np.abs(slopes - 2).max() < 0.15  # measured
+    assert np.abs(slopes - 2).max() < 0.05  # measured 0.01
 
 
 def test_agreement_with_galerkin():
@@ -200,7 +210,7 @@ def test_agreement_with_galerkin():
         final = la.simulate(model, state, dt=dt, duration=0.5, method=la.BDF(2)).final
         apart.append(np.linalg.norm(difference(model, other.q, final.q)))
     assert apart[0] > 3 * apart[1] > 9 * apart[2]
-    assert apart[2] < 1e-3  # measured
+    assert apart[2] < 1e-3  # measured 6e-4
 
 
 def test_what_is_not_there_is_refused():
