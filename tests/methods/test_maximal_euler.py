@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,12 @@ from leastaction.model.configuration import difference
 from leastaction.reference import samples as make
 
 KINDS = [kind for kind in make.MOVING_KINDS if kind != "composite"]
+
+
+@pytest.fixture
+def qp():
+    """The solver of quadratic programs, an extra."""
+    return pytest.importorskip("piqp")
 
 
 def body(shape, friction, **state):
@@ -53,7 +61,7 @@ def test_joints_drift_apart_and_baumgarte_closes_them():
     assert found[50.0] < 0.2 * found[0.0]  # measured 0.08
 
 
-def test_a_sliding_ball_rolls_with_five_sevenths_of_its_speed():
+def test_a_sliding_ball_rolls_with_five_sevenths_of_its_speed(qp):
     """Both friction models; the error of first order halves with dt."""
     model, x0 = body(la.Sphere(0.1), 0.5, q=[0, 0, 0.1, 1, 0, 0, 0], v=[0, 0, 0, 1.0, 0, 0])
     for friction in la.MaximalEuler, lambda: la.MaximalEuler("qp"):
@@ -66,7 +74,7 @@ def test_a_sliding_ball_rolls_with_five_sevenths_of_its_speed():
         assert errors[1] < 0.6 * errors[0]  # measured 0.51
 
 
-def test_a_box_stops_where_coulomb_says_and_forces_are_in_newtons():
+def test_a_box_stops_where_coulomb_says_and_forces_are_in_newtons(qp):
     model, x0 = body(la.Box((0.2, 0.3, 0.1)), 0.3, q=[0, 0, 0.05, 1, 0, 0, 0], v=[0, 0, 0, 1.0, 0, 0])
     dt = 0.005
     run = la.simulate(model, x0, dt=dt, duration=0.4, method=la.MaximalEuler())
@@ -81,7 +89,7 @@ def test_a_box_stops_where_coulomb_says_and_forces_are_in_newtons():
     assert lifted.q[:, 2].max() > 0.0505  # measured 0.0545
 
 
-def test_a_stack_limits_and_dry_friction():
+def test_a_stack_limits_and_dry_friction(qp):
     """Two boxes on each other, a hinge whose dry friction holds it, and a slider that meets its enforced stop."""
     m = la.Mechanism("all")
     for name in ("low", "high"):
@@ -124,7 +132,7 @@ def inequality(sign, bound, name):
     )
 
 
-def test_inequalities_of_the_user_and_a_contradiction():
+def test_inequalities_of_the_user_and_a_contradiction(qp):
     m = la.Mechanism("thing")
     m.add_body("thing", mass=1.0, inertia=(1.0, 1.0, 1.0))
     m.add_joint("root", "free", parent="world", child="thing")
@@ -158,7 +166,7 @@ def test_refusals_and_options():
         la.simulate(m.build(), dt=0.01, duration=0.1, method=la.MaximalEuler())
 
 
-def test_friction_of_a_bearing_is_that_of_its_load():
+def test_friction_of_a_bearing_is_that_of_its_load(qp):
     """A wheel on a shaft of eight points in each ring: the load W is spread as W cos / 4, so that they sum to 1.2 W."""
     m = la.Mechanism("wheel")
     m.add_body("wheel", mass=2.0, inertia=(0.01, 0.02, 0.01))
@@ -180,7 +188,7 @@ def test_friction_of_a_bearing_is_that_of_its_load():
     assert free.v[-1, 0] == pytest.approx(10.0, abs=1e-9)  # measured 0
 
 
-def test_bearings_in_a_loop_on_the_ground_and_what_they_refuse():
+def test_bearings_in_a_loop_on_the_ground_and_what_they_refuse(qp):
     """A loop whose hinges rub loses energy faster than one without; a ball joint and a slider have bearings too."""
     model = la.models.four_bar().build()
     x0 = la.project(model, model.state(v=[6.0, 0.0, 0.0]))
@@ -206,3 +214,10 @@ def test_bearings_in_a_loop_on_the_ground_and_what_they_refuse():
             la.MaximalEuler(bearings=bearings)
     with pytest.raises(la.ModelError, match="no joint 'nothing'"):
         la.simulate(model, x0, dt=0.01, duration=0.1, method=la.MaximalEuler(bearings={"nothing": (0.3, 0.02, 0.1)}))
+
+
+def test_contact_without_the_extra_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "piqp", None)
+    model, x0 = body(la.Sphere(0.1), 0.5, q=[0, 0, 0.1, 1, 0, 0, 0])
+    with pytest.raises(la.ModelError, match=r"need PIQP: pip install 'leastaction\[qp\]'"):
+        la.simulate(model, x0, dt=0.01, duration=0.1, method=la.MaximalEuler())
