@@ -15,7 +15,7 @@ from leastaction.kernels._jit import either, entry, kernel, sweep
 from leastaction.kernels._lanes import ld9
 from leastaction.kernels.bodywise import end_momenta, keep_bodies, make_bodies, move_bodies, shift_of, shifted
 from leastaction.kernels.bodywise_barrier import find, solve_contact
-from leastaction.kernels.bodywise_contact import make_touch, report_contacts
+from leastaction.kernels.bodywise_contact import make_touch, report_contacts, worst_contact
 from leastaction.kernels.bodywise_forces import end_forces, joint_end, spring_blocks, weights
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
 from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links
@@ -205,7 +205,7 @@ def rollout(
                     T, B, E, f, L, ua, count,
                 )  # fmt: skip
             if not good:
-                return k, NOT_CONVERGED, 0
+                return k, NOT_CONVERGED, worst_contact(contacts, T, touched[0])
         far = turned_too_far(tree, B)
         if far > 0:
             return k, TURNED_TOO_FAR, far

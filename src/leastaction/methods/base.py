@@ -138,6 +138,18 @@ def counted_chunk(steps: int, failure: str | None, q: FloatArray, v: FloatArray,
     return Chunk(steps, failure, q, v, counters, count[TOTALS : TOTALS + len(q)], int(count[MOST]))
 
 
+def joined(one: Chunk, two: Chunk) -> Chunk:
+    """What two rollouts did, one after the other."""
+    counters = {
+        name: one.counters.get(name, 0) + two.counters.get(name, 0) for name in {**one.counters, **two.counters}
+    }
+    iterations = None
+    if one.iterations is not None and two.iterations is not None:
+        iterations = np.concatenate([one.iterations, two.iterations + one.counters.get("iterations", 0)])
+    rows = np.concatenate([one.q, two.q]), np.concatenate([one.v, two.v])
+    return Chunk(one.steps + two.steps, two.failure, *rows, counters, iterations, max(one.most, two.most))
+
+
 class Method(ABC):
     """An integrator.
 

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
-from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
+from leastaction.methods.base import (
+    Chunk,
+    Clock,
+    Control,
+    Memory,
+    Method,
+    counted_chunk,
+    joined,
+    new_counts,
+    saved_rows,
+)
 from leastaction.methods.closing import check_closed
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.impacts import bouncing, step_with_impacts, touch_at
 from leastaction.methods.maximal_linear import step_derivative
-from leastaction.model.checks import FloatArray, check_number
+from leastaction.model.checks import WORLD, FloatArray, check_number
 from leastaction.model.contacts import ContactTable, contact_table
 from leastaction.model.couplings import elimination
 from leastaction.model.forces import PointSpring
@@ -23,12 +33,15 @@ from leastaction.model.model import Model, State
 from leastaction.solve.solvers import InteriorPoint, Newton, solver_from
 
 _FAILURES = {
-    1: "the root finder did not converge ({iterations} iterations allowed); take a smaller dt",
+    1: "the root finder did not converge ({iterations} iterations allowed){contact}; take a smaller dt",
     2: "the state is no longer finite; take a smaller dt, or check forces and control",
     3: "the constraints leave no velocity; they contradict each other here",
     4: "body '{body}' turns by 90 degrees or more in one step, where the discrete momentum has its maximum; "
     "take a smaller dt",
 }
+
+# A step with contacts that finds no solution is taken again in so many parts.
+_PARTS = (2, 4, 8, 16)
 
 # Bodies of a first state that interpenetrate by more than this, in metres, are refused.
 _DEEP = 1e-9
@@ -108,10 +121,21 @@ class Maximal(Method):
     def rollout(
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
     ) -> Chunk:
-        """All steps in one compiled call, or step by step where contacts bounce."""
+        """All steps in one compiled call, or step by step where contacts bounce.
+
+        A step with contacts that finds no solution is taken again in parts.
+        """
         if "restitution" in model.features and steps > 0:
             return self._bounce(model, memory, clock, k, steps, every, control)
-        return self._roll(model, memory, clock, k, steps, every, control, False)[0]
+        chunk = self._roll(model, memory, clock, k, steps, every, control, False)[0]
+        while chunk.failure is not None and touch_of(model) is not None:
+            finer = self._finer_step(model, memory, clock, k + chunk.steps, every, control)
+            if finer is None:
+                break
+            chunk = joined(replace(chunk, failure=None), finer)
+            left = steps - chunk.steps
+            chunk = joined(chunk, self._roll(model, memory, clock, k + chunk.steps, left, every, control, False)[0])
+        return chunk
 
     def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
         """Contacts of the step that begins at a state, (contacts, 12): see ``kernels.bodywise_contact``."""
@@ -151,6 +175,28 @@ class Maximal(Method):
             raise ConvergenceError(
                 f"{self.label}: {_FAILURES[1].format(iterations=iterations)}", state=state
             ) from error
+
+    def _finer_step(
+        self, model: Model, memory: Memory, clock: Clock, k: int, every: int, control: Control
+    ) -> Chunk | None:
+        """Step k in 2, 4, ... equal parts; None if no number of them has a solution, and the memory is as it was."""
+        t, h, held = clock.at(k), clock.length(k), Control(control.array[k : k + 1], control.callback)
+        for parts in _PARTS:
+            trial = {name: array.copy() for name, array in memory.items()}
+            counters = {"iterations": 0, "restarts": 0, "finer steps": 1}
+            for i in range(parts):
+                part = self._roll(model, trial, Clock(t + i * h / parts, h / parts), 0, 1, 1, held, False)[0]
+                for name, count in part.counters.items():
+                    counters[name] += count
+                if part.failure is not None:
+                    break
+            else:
+                for name, array in memory.items():
+                    array[...] = trial[name]
+                rows = saved_rows(k, 1, every)
+                iterations = np.full(rows, counters["iterations"], dtype=np.int64)
+                return Chunk(1, None, part.q[:rows], part.v[:rows], counters, iterations, counters["iterations"])
+        return None
 
     def _contact_numbers(self, model: Model, memory: Memory) -> tuple[Any, Any, tuple[float, float, float], int]:
         """What may touch, its variables, (tolerance, barrier, barrier of a warm start) and iterations."""
@@ -237,7 +283,11 @@ class Maximal(Method):
         rows = saved_rows(k, done, every)
         failure = None
         if status:
-            failure = _FAILURES[status].format(iterations=iterations, body=body_of_row(model, row))
+            contact = ""
+            if status == 1 and touching is not None and row > 0:
+                a, b = touching.table.names[row - 1]
+                contact = f", worst at the contact of '{a}' and {'the ground' if b == WORLD else repr(b)}"
+            failure = _FAILURES[status].format(iterations=iterations, body=body_of_row(model, row), contact=contact)
         chunk = counted_chunk(done, failure, q[:rows], v[:rows], count)
         if touching is not None:
             # an interior point has no line search, and counts no evaluations
