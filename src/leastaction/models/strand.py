@@ -27,7 +27,7 @@ def add_strand(
     damping: float = 0.0,
     rest_length: float | None = None,
 ) -> list[str]:
-    """Add a strand to a mechanism; returns the names of its free nodes, ``name``1, ``name``2, ...
+    """Add a strand to a mechanism; returns the names of its nodes: ``rope1``, ``rope2``, ... of a strand ``rope``.
 
     Nodes are bodies with mass and no inertia on joints of three translations, so every method takes them; at q = 0 they
     lie on the line between the two ends, where the mechanism has them at its neutral coordinates. The ends are points
