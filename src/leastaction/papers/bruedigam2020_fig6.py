@@ -142,19 +142,26 @@ def _claims(rows: Rows) -> list[Claim]:
         lost = all(row["closed until (s)"] < _STEPS * _DT for row in runs if row["segments"] > 1)
         text = f"{name} is unable to simulate two or more segments: seconds until a loop is open by 1 cm (segments)"
         claims.append(Claim(text, "unable", words, lost))
-    return [*claims, _damping(rows)]
+    return [*claims, *_mujoco_claims(rows)]
 
 
-def _damping(rows: Rows) -> Claim:
-    """What MuJoCo's soft loops do to the energy."""
-    text = "MuJoCo simulates it, but its loops damp: part of the energy that is lost in 10 s (segments); maximal"
+def _mujoco_claims(rows: Rows) -> list[Claim]:
+    """What MuJoCo's soft loops do: to the steps, and to the energy of the chains that it simulates."""
+    whole = "MuJoCo can simulate the chains"
+    text = "MuJoCo's loops damp: part of the energy that is lost in 10 s (segments); maximal"
     theirs = [row for row in rows if row["method"] == _MUJOCO]
     if not theirs:
-        return Claim(text, "high damping", peer_mujoco.MISSING, None)
+        return [Claim(words, "yes", peer_mujoco.MISSING, None) for words in (whole, text)]
+    early = [f"{row['segments']} ({row['steps']})" for row in theirs if row["stopped"]]
+    told = f"unstable at segments (steps): {', '.join(early)}" if early else "all"
     ours = [abs(row["energy lost"]) for row in rows if row["method"] == _OURS and not row["stopped"]]
-    words = ", ".join(f"{row['energy lost']:.2f} ({row['segments']})" for row in theirs)
-    lost = [row["energy lost"] for row in theirs if row["segments"] > 1]
-    return Claim(text, "high damping", f"{words}; at most {max(ours):.2g}", min(lost) > 0.2 and max(ours) < 0.05)
+    lost = {row["segments"]: row["energy lost"] for row in theirs if not row["stopped"]}
+    words = ", ".join(f"{value:.2f} ({n})" for n, value in lost.items())
+    damps = min(value for n, value in lost.items() if n > 1) > 0.2 and max(ours) < 0.05
+    return [
+        Claim(whole, "yes", told, not early),
+        Claim(text, "high damping", f"{words}; at most {max(ours):.2g}", damps),
+    ]
 
 
 def _power(rows: Rows) -> float:
