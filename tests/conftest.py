@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -11,6 +12,9 @@ import hypothesis
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+# compiling makes millions of objects that live on: looking through them again and again costs a seventh of its time
+gc.set_threshold(100_000, 10, 10)
 
 # the first example of a test may compile a kernel, so no deadline; no database, so every run is the same
 hypothesis.settings.register_profile("leastaction", derandomize=True, deadline=None, database=None)

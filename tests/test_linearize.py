@@ -8,6 +8,7 @@ import pytest
 import leastaction as la
 from leastaction.methods.galerkin_linear import Extra
 from leastaction.model.configuration import difference, retract
+from leastaction.reference.samples import chosen_tree
 from leastaction.spatial import so3
 
 KINDS = ("free", "revolute", "spherical", "universal", "prismatic", "helical", "planar", "cylindrical", "spherical")
@@ -17,25 +18,7 @@ PARENTS = ("world", "b0", "b1", "b0", "b3", "b3", "b4", "b5", "b6")
 def tree(seed: int, *, stiffness: float = 0.0, damping: float = 0.0, forces: bool = False) -> la.Model:
     """A floating, branching tree with every kind of row and armature; with forces also springs in the free joint."""
     rng = np.random.default_rng(seed)
-    m = la.Mechanism("tree", gravity=(1.0, 2.0, -9.0))
-    for i, (kind, parent) in enumerate(zip(KINDS, PARENTS, strict=True)):
-        A = rng.normal(size=(3, 3)) * 0.2
-        J = A @ A.T + 0.01 * np.eye(3)
-        m.add_body(f"b{i}", mass=rng.uniform(0.5, 2), com=rng.normal(size=3) * 0.2, inertia=np.trace(J) * np.eye(3) - J)
-        more = {"axis2": rng.normal(size=3)} if kind == "universal" else {"pitch": 0.1} if kind == "helical" else {}
-        if kind != "free" or forces:
-            more |= {"stiffness": stiffness, "damping": damping}
-        m.add_joint(
-            f"j{i}",
-            kind,
-            parent=parent,
-            child=f"b{i}",
-            axis=rng.normal(size=3),
-            parent_frame=la.pose(xyz=rng.normal(size=3) * 0.3, rpy=rng.normal(size=3)),
-            child_frame=la.pose(xyz=rng.normal(size=3) * 0.1, rpy=rng.normal(size=3)),
-            armature=0.0 if kind == "free" else 0.05,
-            **more,
-        )
+    m = chosen_tree(KINDS, PARENTS, rng, stiffness=stiffness, damping=damping, free=forces)
     if forces:
         a, b = rng.normal(size=3) * 0.2, rng.normal(size=3) * 0.2
         m.add_force(la.PointSpring("b8", a, "b2", b, stiffness=20.0, damping=damping, rest_length=0.4))

@@ -8,6 +8,7 @@ import pytest
 import leastaction as la
 from leastaction.methods.galerkin_links_linear import Tangent
 from leastaction.model.configuration import difference, retract
+from leastaction.reference.samples import chosen_tree
 from leastaction.spatial import so3
 
 KINDS = ("free", "revolute", "spherical", "universal", "helical", "spherical")
@@ -26,25 +27,7 @@ def more_of(kind: str, rng: np.random.Generator) -> dict:
 
 def floating_tree(seed: int, *, stiffness: float = 0.0, damping: float = 0.0) -> la.Mechanism:
     """Two floating branches with screws and balls, off-centre masses and armature."""
-    rng = np.random.default_rng(seed)
-    m = la.Mechanism("floating", gravity=(1.0, 2.0, -9.0))
-    for i, (kind, parent) in enumerate(zip(KINDS, PARENTS, strict=True)):
-        A = rng.normal(size=(3, 3)) * 0.2
-        J = A @ A.T + 0.01 * np.eye(3)
-        m.add_body(f"b{i}", mass=rng.uniform(0.5, 2), com=rng.normal(size=3) * 0.2, inertia=np.trace(J) * np.eye(3) - J)
-        more = more_of(kind, rng) | ({} if kind == "free" else {"stiffness": stiffness, "damping": damping})
-        m.add_joint(
-            f"j{i}",
-            kind,
-            parent=parent,
-            child=f"b{i}",
-            axis=rng.normal(size=3),
-            parent_frame=la.pose(xyz=rng.normal(size=3) * 0.3, rpy=rng.normal(size=3)),
-            child_frame=la.pose(xyz=rng.normal(size=3) * 0.1, rpy=rng.normal(size=3)),
-            armature=0.0 if kind == "free" else 0.05,
-            **more,
-        )
-    return m
+    return chosen_tree(KINDS, PARENTS, np.random.default_rng(seed), stiffness=stiffness, damping=damping)
 
 
 def close_loop(m: la.Mechanism, kind: str) -> la.Mechanism:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from leastaction._version import __version__
 
 if TYPE_CHECKING:
-    from leastaction import jax, models, torch
+    from leastaction import jax, models, redmax, torch
     from leastaction.compare import compare
     from leastaction.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
     from leastaction.dynamics import (
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from leastaction.ensemble.run import simulate_many
     from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
     from leastaction.gradient import Gradient, gradient
+    from leastaction.hybrid import hybrid_dynamics
     from leastaction.io import load, save
     from leastaction.io.convert import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
     from leastaction.linearize import lagrangian_hessian, linearize
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from leastaction.methods.implicit import BDF, SDIRK2, LinearlyImplicitEuler
     from leastaction.methods.lie_trapezoid import LieTrapezoid
     from leastaction.methods.maximal import Maximal
+    from leastaction.methods.maximal_euler import MaximalEuler
     from leastaction.methods.runge_kutta import RungeKutta
     from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
     from leastaction.model.constraints import Constraint
@@ -110,6 +112,8 @@ PUBLIC: dict[str, str | None] = {
     "centroidal_map": "leastaction.dynamics",
     "inverse_dynamics_derivatives": "leastaction.derivatives",
     "forward_dynamics_derivatives": "leastaction.derivatives",
+    "hybrid_dynamics": "leastaction.hybrid",
+    "redmax": None,
     "lagrangian_hessian": "leastaction.linearize",
     "linearize": "leastaction.linearize",
     "gradient": "leastaction.gradient",
@@ -137,6 +141,7 @@ PUBLIC: dict[str, str | None] = {
     "LinearlyImplicitEuler": "leastaction.methods.implicit",
     "LieTrapezoid": "leastaction.methods.lie_trapezoid",
     "Maximal": "leastaction.methods.maximal",
+    "MaximalEuler": "leastaction.methods.maximal_euler",
     # to look at
     "view": "leastaction.view.live",
     "compare": "leastaction.compare",
@@ -180,6 +185,7 @@ __all__ = [
     "LieTrapezoid",
     "LinearlyImplicitEuler",
     "Maximal",
+    "MaximalEuler",
     "Mechanism",
     "Mesh",
     "Model",
@@ -213,6 +219,7 @@ __all__ = [
     "from_pinocchio",
     "gradient",
     "gravity_forces",
+    "hybrid_dynamics",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "jacobian",
@@ -226,6 +233,7 @@ __all__ = [
     "pose",
     "poses",
     "project",
+    "redmax",
     "resume",
     "save",
     "simulate",

@@ -362,6 +362,13 @@ def bench_precision() -> list[Row]:
     return bench_precision.bench_precision()
 
 
+def bench_redmax() -> list[Row]:
+    """Growth of the Jacobian products, of the inverse inertia product and of hybrid dynamics."""
+    from leastaction.bench_redmax import bench_redmax as measure
+
+    return measure()
+
+
 def bench_cold() -> list[Row]:
     """``leastaction run pendulum`` with an empty kernel cache (bound 30 s), and again (bound 2 s)."""
     with tempfile.TemporaryDirectory() as folder:
@@ -406,6 +413,7 @@ GROUPS: dict[str, Callable[[], list[Row]]] = {
     "maximal": bench_maximal,
     "gradient": bench_gradient,
     "precision": bench_precision,
+    "redmax": bench_redmax,
     "cold": bench_cold,
     "compile": bench_compile,
 }

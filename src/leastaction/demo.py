@@ -290,14 +290,5 @@ class _Stretch:
             return
         options: dict[str, Any] = {"dt": self.setting.dt, "duration": _STRETCH, "method": self.method}
         run = simulate(self.model, self.state, on_failure="keep", **options)
-        self.state = self.model.state(_unwound(self.model, run.q[-1]), run.v[-1], float(run.t[-1]))
+        self.state = run.final
         self.line = Line.of(run, self.first, self.line)
-
-
-def _unwound(model: Model, q: Any) -> Any:
-    """Coordinates (nq,) with the hinges within half a turn: an angle of many turns has fewer digits."""
-    out = np.array(q)
-    for view in model.joints.values():
-        if view.kind == "revolute":
-            out[view.q] = (out[view.q] + np.pi) % (2 * np.pi) - np.pi
-    return out

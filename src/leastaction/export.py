@@ -41,8 +41,9 @@ def to_xarray(run: Trajectory) -> Any:
     """A run as an ``xarray.Dataset`` (extra ``xarray``).
 
     Dimensions: ``time`` (s); ``coordinate`` and ``velocity``, labelled "joint.name of the coordinate"; ``axis``
-    (x, y, z of the world). Variables: q, v, energies (J), momenta (N s and N m s), constraint_error. Units stand in
-    the attributes; where they differ along a dimension, in the coordinates ``coordinate_unit`` and ``velocity_unit``.
+    (x, y, z of the world). Variables: q, v, energies (J), momenta (N s and N m s), constraint_error, and iterations
+    where the method has a root finder. Units stand in the attributes; where they differ along a dimension, in the
+    coordinates ``coordinate_unit`` and ``velocity_unit``.
     """
     try:
         import xarray
@@ -80,6 +81,9 @@ def to_xarray(run: Trajectory) -> Any:
         ),
         "constraint_error": ("time", gap, {"units": "m or rad", "long_name": "largest gap of loops and constraints"}),
     }
+    if run.iterations is not None:
+        words = "iterations of the root finder since the row before"
+        variables["iterations"] = ("time", run.iterations, {"units": "1", "long_name": words})
     about = {
         "mechanism": run.model.name,
         "method": run.method.label,

@@ -55,7 +55,7 @@ def linearize(
     if model.constraint_size and isinstance(method, Explicit):
         names = ", ".join(model.loop_names)
         raise UnsupportedError(
-            f"linearize: '{model.name}' has closed loops ({names}); with them only la.Galerkin has a derivative."
+            f"linearize: '{model.name}' has closed loops ({names}); la.Galerkin and la.Maximal have a derivative."
         )
     # a state of another model has other sizes
     state = model.state(state.q, state.v, state.t)

@@ -67,23 +67,25 @@ class Curve(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """One pair of axes: a title, the label of its vertical axis, its curves, and whether it is logarithmic."""
+    """One pair of axes: a title, the label of its vertical axis, its curves, whether it is logarithmic or from 0 on."""
 
     title: str
     ylabel: str
     curves: list[Curve]
     log: bool = False
+    from_zero: bool = False
 
 
 def plot_run(run: Trajectory, path: str | Path | None = None, panels: Sequence[str] | None = None) -> Any:
-    """A figure of a run: energy, joint motion, gaps of the loops, momentum of a floating mechanism.
+    """A figure of a run: energy, joint motion, gaps of the loops, momentum of a floating mechanism, iterations.
 
     The title has the mean number of iterations in a step, where the method iterates.
 
     Args:
         run: the run.
         path: a .png, .pdf or .svg file to write, or None.
-        panels: groups of panels to draw instead, of ``PANELS``: "energy", "joints", "momentum", "constraints".
+        panels: groups of panels to draw instead, of ``PANELS``: "energy", "joints", "momentum", "constraints",
+            "iterations".
 
     Returns:
         The ``matplotlib.figure.Figure``.
@@ -91,6 +93,7 @@ def plot_run(run: Trajectory, path: str | Path | None = None, panels: Sequence[s
     floats = any(view.kind == "free" and view.joint.parent == "world" for view in run.model.joints.values())
     holds = bool(run.model.features & {"loops", "equality constraints"})
     usual = ["energy", "joints", *(["momentum"] if floats else []), *(["constraints"] if holds else [])]
+    usual += ["iterations"] if run.iterations is not None and run.steps else []
     chosen = usual if panels is None else [panels] if isinstance(panels, str) else list(panels)
     unknown = [name for name in chosen if name not in PANELS]
     if unknown or not chosen:
@@ -231,11 +234,25 @@ def _momentum_panels(run: Trajectory) -> list[Panel]:
     ]
 
 
+def _iteration_panels(run: Trajectory) -> list[Panel]:
+    """Iterations of a step, as a mean over the steps since the row before."""
+    if run.iterations is None:
+        raise ModelError(
+            f"plot: there are no iterations to draw: {run.method.label} has no root finder, or the file of the run is "
+            "older than they are."
+        )
+    mean = np.full(len(run.q), np.nan)
+    mean[1:] = run.iterations[1:] / np.diff(run.step_numbers)
+    title = "Iterations" if run.every == 1 else f"Iterations, mean over {run.every} steps"
+    return [Panel(title, "iterations in a step", [Curve("", mean)], from_zero=True)]
+
+
 PANELS: dict[str, Callable[[Any], list[Panel]]] = {
     "energy": _energy_panels,
     "joints": _joint_panels,
     "momentum": _momentum_panels,
     "constraints": lambda run: [gap_panel([Curve("", run.constraint_error)])],
+    "iterations": _iteration_panels,
 }
 """Groups of panels by the names that ``plot_run`` takes."""
 
@@ -284,6 +301,8 @@ def draw_panel(
         axes.set_xlim(first, last)
     if panel.log:
         _log_axis(axes, panel)
+    elif panel.from_zero:
+        axes.set_ylim(bottom=0.0)
     if many:
         note = note or f"{len(panel.curves)} curves, in build order from dark to light"
         axes.set_title(note, loc="right", fontsize=7.5, color="#555555")

@@ -21,6 +21,7 @@ class Report:
         dt_range: shortest and longest step in seconds, or None where all are the same.
         wall_time: seconds spent in the rollouts; compiling does not count.
         counters: named totals such as evaluations.
+        most_iterations: most iterations of the root finder in one step; 0 where there is none, or it is not known.
         failure: why the run stopped early, or None.
         limits: joints whose limits, efforts or speeds were crossed: name -> words.
     """
@@ -33,6 +34,7 @@ class Report:
     failure: str | None = None
     limits: dict[str, str] = field(default_factory=dict)
     dt_range: list[float] | None = None
+    most_iterations: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -59,11 +61,18 @@ class Report:
             ("steps", f"{self.steps} of {lengths}"),
             ("wall time", f"{self.wall_time:.3g} s" + (f" ({speed:.3g} times real time)" if speed else "")),
         ]
-        out += [(name, str(count)) for name, count in self.counters.items()]
+        out += [(name, self._words(name, count)) for name, count in self.counters.items()]
         out += [(f"limit of {name}", words) for name, words in self.limits.items()]
         if self.failure:
             out.append(("stopped", self.failure))
         return out
+
+    def _words(self, name: str, count: int) -> str:
+        """A counter; iterations also for a step."""
+        if name != "iterations" or not self.steps:
+            return str(count)
+        most = f", at most {self.most_iterations}" if self.most_iterations else ""
+        return f"{count} ({count / self.steps:.3g} in a step{most})"
 
     def __str__(self) -> str:
         rows = self.rows()
@@ -100,6 +109,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "dt": _is_seconds,
     "wall_time": _is_seconds,
     "counters": lambda value: _is_dict(value, _is_count),
+    "most_iterations": _is_count,
     "failure": lambda value: value is None or isinstance(value, str),
     "limits": lambda value: _is_dict(value, lambda words: isinstance(words, str)),
     "dt_range": lambda value: (

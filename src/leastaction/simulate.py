@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from leastaction.errors import ConvergenceError, ModelError
 from leastaction.kernels.callbacks import Callback, control_callback, is_compiled
-from leastaction.methods.base import Chunk, Clock, Control, Memory, Method
+from leastaction.methods.base import Chunk, Clock, Control, IntArray, Memory, Method
 from leastaction.methods.registry import check_supported, method_by_name
 from leastaction.methods.runge_kutta import RungeKutta
 from leastaction.model.checks import FloatArray, check_number
@@ -93,6 +93,7 @@ def simulate(
         memory=chosen.start(model, state),
         report=Report(chosen.label),
         pace=pace,
+        iterations=np.zeros(1, dtype=np.int64),
     )
     return _advance(run, steps, control, progress, on_failure, checkpoint, checkpoint_every)
 
@@ -264,6 +265,8 @@ class _Work:
         now: time of step k.
         lengths: lengths of the steps under step control.
         before: the memory at step k, while a chunk is on its way.
+        totals: iterations from the start of the run up to each row so far; None where there are none.
+        total: iterations so far.
     """
 
     run: Trajectory
@@ -276,6 +279,8 @@ class _Work:
     now: float
     lengths: list[FloatArray] = field(default_factory=list)
     before: Memory = field(default_factory=dict)
+    totals: list[IntArray] | None = None
+    total: int = 0
 
     def chunk(self, size: int) -> Chunk:
         """Take up to ``size`` steps; without steps it only compiles."""
@@ -290,9 +295,13 @@ class _Work:
         else:
             paced = paced_rollout(pace, run.model, run.method, run.memory, now, self.k, size, run.every, self.control)
             done, lengths, pace, now = paced.chunk, paced.lengths, paced.pace, paced.now
+        totals = None
+        if self.totals is not None and done.iterations is not None:
+            totals = [*self.totals, self.total + done.iterations]
         # all at once: an interrupt finds the one state or the other
-        self.q, self.v, self.k, self.before, self.pace, self.now, self.lengths = (
-            [*self.q, done.q], [*self.v, done.v], self.k + done.steps, {}, pace, now, [*self.lengths, lengths]
+        self.q, self.v, self.k, self.before, self.pace, self.now, self.lengths, self.totals, self.total = (
+            [*self.q, done.q], [*self.v, done.v], self.k + done.steps, {}, pace, now, [*self.lengths, lengths],
+            totals, self.total + done.counters.get("iterations", 0),
         )  # fmt: skip
         return done
 
@@ -309,10 +318,15 @@ class _Work:
 
     def collect(self) -> Trajectory:
         """The run so far, with the last state."""
-        run, q, v = self.run, np.concatenate(self.q), np.concatenate(self.v)
+        run, q, v, totals = self.run, np.concatenate(self.q), np.concatenate(self.v), list(self.totals or ())
         if self.k % run.every != 0:
             last_q, last_v = run.method.state(run.model, run.memory)
             q, v = np.vstack([q, last_q]), np.vstack([v, last_v])
+            totals = [*totals, np.array([self.total])]
+        iterations: IntArray | None = None
+        if self.totals is not None:
+            up_to = np.concatenate(totals)
+            iterations = up_to - np.concatenate([[0], up_to[:-1]])
         memory = {name: array.copy() for name, array in run.memory.items()}
         clock = run.clock.cut(self.k) if self.pace is None else run.clock.extended(np.concatenate(self.lengths))
         counters, length = dict(run.report.counters), clock.dt
@@ -321,7 +335,10 @@ class _Work:
             report.dt = length
         elif len(length):
             report.dt, report.dt_range = float(length.mean()), [float(length.min()), float(length.max())]
-        return replace(run, steps=self.k, clock=clock, q=q, v=v, memory=memory, report=report, pace=self.pace)
+        return replace(
+            run, steps=self.k, clock=clock, q=q, v=v, memory=memory, report=report, pace=self.pace,
+            iterations=iterations,
+        )  # fmt: skip
 
 
 def _advance(
@@ -345,6 +362,9 @@ def _advance(
     run = replace(run, controls=(*run.controls, Part(run.steps, kept)))
     end = None if steps is None else run.steps + steps
     work = _Work(run, acting, run.steps, end, [run.q], [run.v], run.pace, run.clock.at(run.steps))
+    if run.iterations is not None:
+        # a last row that is dropped leaves its iterations to the next one
+        work.totals, work.total = [np.cumsum(run.iterations[: len(run.q)])], int(run.iterations.sum())
 
     # the steps, until they are done, one fails, or the user has had enough
     stop: BaseException | None = None
@@ -381,6 +401,7 @@ def _roll(work: _Work, progress: bool, path: Path | None, seconds: float) -> str
             spent = time.perf_counter() - begin
             # what it did
             report.wall_time += spent
+            report.most_iterations = max(report.most_iterations, chunk.most)
             for name, count in chunk.counters.items():
                 report.counters[name] = report.counters.get(name, 0) + count
             if chunk.failure is not None:

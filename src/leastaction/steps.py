@@ -178,7 +178,8 @@ def paced_rollout(
     """
     q, v, lengths = [np.zeros((0, model.nq))], [np.zeros((0, model.nv))], list[float]()
     counters: dict[str, int] = {}
-    last = pace.last
+    totals: list[Any] | None = [np.zeros(0, dtype=np.int64)]
+    last, most = pace.last, 0
     failure: str | None = None
     while len(lengths) < steps and t < pace.goal and failure is None:
         # the step that the state asks for
@@ -188,15 +189,18 @@ def paced_rollout(
         # the step
         i = k + len(lengths)
         part = method.rollout(model, memory, Clock(t, np.array([h]), i), i, 1, every, control)
+        before = counters.get("iterations", 0)
         for name, count in part.counters.items():
             counters[name] = counters.get(name, 0) + count
-        failure = part.failure
+        most, failure = max(most, part.most), part.failure
         if failure is None:
             q.append(part.q)
             v.append(part.v)
             lengths.append(h)
+            totals = None if totals is None or part.iterations is None else [*totals, before + part.iterations]
             last, t = density, t + h
-    chunk = Chunk(len(lengths), failure, np.concatenate(q), np.concatenate(v), counters)
+    up_to = None if totals is None else np.concatenate(totals)
+    chunk = Chunk(len(lengths), failure, np.concatenate(q), np.concatenate(v), counters, up_to, most)
     return Paced(chunk, np.array(lengths), replace(pace, last=last), t)
 
 

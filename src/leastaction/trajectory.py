@@ -20,7 +20,7 @@ from leastaction import dynamics, observe
 from leastaction.contacts import Contacts, contacts_of
 from leastaction.errors import ModelError
 from leastaction.kernels.callbacks import CONTROL_TYPE, is_compiled
-from leastaction.methods.base import Clock, Memory, Method
+from leastaction.methods.base import Clock, IntArray, Memory, Method
 from leastaction.methods.registry import method_from_options
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.files import MAX_RUN_BYTES, check_path, read_file, write_beside
@@ -101,6 +101,8 @@ class Trajectory:
         report: counts, times, limits crossed.
         controls: the control of each part: one of ``simulate``, and one more for every ``resume``.
         pace: the step control with what it needs to go on, or None.
+        iterations: iterations (rows,) of the root finder in the steps since the row before, 0 in the first row; None
+            where the method has none, or where the file of the run is older than they are.
     """
 
     model: Model
@@ -114,6 +116,7 @@ class Trajectory:
     report: Report
     controls: tuple[Part, ...] = ()
     pace: Pace | None = None
+    iterations: IntArray | None = None
 
     @cached_property
     def t(self) -> FloatArray:
@@ -199,7 +202,7 @@ class Trajectory:
         return contacts_of(self.model, self.method, self.clock, self.step_numbers, self.t, self.q, self.v, self.tau)
 
     def plot(self, path: str | Path | None = None, **options: Any) -> Any:
-        """A figure of energy, momentum, constraint error and joint motion; options as in ``plot.plot_run``."""
+        """A figure of energy, momentum, gaps, joint motion and iterations; options as in ``plot.plot_run``."""
         from leastaction.plot import plot_run
 
         return plot_run(self, path, **options)
@@ -234,6 +237,8 @@ class Trajectory:
         arrays.update({f"memory.{name}": array for name, array in self.memory.items()})
         if not self.clock.uniform:
             arrays["dt"] = self.clock.dt
+        if self.iterations is not None:
+            arrays["iterations"] = self.iterations
         arrays.update({f"control.{i}": p.control for i, p in enumerate(self.controls) if p.kind == "array"})
         try:
             mechanism: Any = mechanism_to_dict(self.model.mechanism)
@@ -364,13 +369,13 @@ def _from_file(path: Path, model: Model, meta: dict[str, Any], arrays: dict[str,
         rows = steps // every + 1 + (steps % every != 0)
         if len(q) != rows or len(v) != rows:
             raise ModelError(f"{steps} steps, every {every} kept, are {rows} rows; q has {len(q)} and v {len(v)}.")
-        q = model.check_rows(q)
+        q, iterations = model.check_rows(q), _iterations(arrays, rows)
         # what the method needs to go on
         prefix = "memory."
         memory = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
         method.check_memory(model, model.state(q[-1], v[-1]), memory)
         controls = _parts(parts, arrays, steps, model.nv, method.control_points)
-    return Trajectory(model, method, clock, every, steps, q, v, memory, report, controls, pace)
+    return Trajectory(model, method, clock, every, steps, q, v, memory, report, controls, pace, iterations)
 
 
 def _clock(t0: Any, dt: Any, steps: int, arrays: dict[str, Any]) -> Clock:
@@ -409,6 +414,16 @@ def _rows(arrays: dict[str, Any], name: str, width: int) -> FloatArray:
         raise ModelError(f"{name} must be rows of {width} numbers.")
     if not np.isfinite(array).all():
         raise ModelError(f"{name} is not finite.")
+    return np.ascontiguousarray(array)
+
+
+def _iterations(arrays: dict[str, Any], rows: int) -> IntArray | None:
+    """Iterations (rows,) from a file; older files have none."""
+    array = arrays.get("iterations")
+    if array is None:
+        return None
+    if array.dtype != np.int64 or array.shape != (rows,) or (array < 0).any():
+        raise ModelError(f"iterations must be {rows} whole numbers from 0 on.")
     return np.ascontiguousarray(array)
 
 

@@ -121,9 +121,9 @@ class TestWarmup:
         assert "cache: " in answer.out
 
     def test_list_of_an_empty_cache(self, cli, monkeypatch, tmp_path):
-        from leastaction.kernels import _jit
+        from leastaction.kernels import _cache
 
-        monkeypatch.setattr(_jit, "cache_folder", lambda: tmp_path)
+        monkeypatch.setattr(_cache, "cache_folder", lambda: tmp_path)
         assert "0 entry points" in cli("warmup", "--list").out
 
 

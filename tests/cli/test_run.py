@@ -28,6 +28,11 @@ def test_run_equals_the_library(cli):
     assert Path("run.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_run_in_which_nothing_moves_says_how_to_move_it(cli):
+    assert "--set JOINT=VALUE" in cli("run", "pendulum", "--duration", 0.1).out
+    assert "--set" not in cli("run", "pendulum", "--duration", 0.1, "--set", "hinge=0.3").out
+
+
 def test_options_reach_the_run(cli):
     answer = cli(
         "run", "spherical_pendulum", "--method", "euler", "--dt", 0.01, "--duration", 0.2, "--save-every", 4,

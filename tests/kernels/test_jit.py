@@ -1,51 +1,81 @@
-"""The kernel cache: keyed by all kernel sources, in a folder that can be written, told apart from compiling."""
+"""The kernel cache: keyed by the sources that an entry point reaches, in a folder that can be written."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 import leastaction as la
-from leastaction.kernels import _jit, rows
+from leastaction.kernels import _cache, _jit, rows
 
 
-def test_the_key_follows_every_kernel_source(tmp_path, monkeypatch):
-    package = Path(_jit.__file__).parent.parent
-    copy = tmp_path / "leastaction"
+@pytest.fixture
+def sources(tmp_path, monkeypatch):
+    """A copy of the kernel sources that a test may edit; the hash of a module in it."""
     for folder in ("kernels", "spatial/_source"):
-        (copy / folder).mkdir(parents=True)
-        for file in (package / folder).glob("*.py"):
-            (copy / folder / file.name).write_bytes(file.read_bytes())
-    monkeypatch.setattr(_jit, "__file__", str(copy / "kernels" / "_jit.py"))
-    _jit.source_hash.cache_clear()
-    before = _jit.source_hash()
-    # an edit in a helper changes the key
-    helper = copy / "spatial/_source/vector.py"
-    helper.write_text(helper.read_text() + "\n")
-    _jit.source_hash.cache_clear()
-    after = _jit.source_hash()
+        (tmp_path / folder).mkdir(parents=True)
+        for file in (_cache.PACKAGE / folder).glob("*.py"):
+            (tmp_path / folder / file.name).write_bytes(file.read_bytes())
+
+    def forget():
+        for function in (_cache._imports, _cache.sources, _cache.source_hash):
+            function.cache_clear()
+
+    monkeypatch.setattr(_cache, "PACKAGE", tmp_path)
+    yield SimpleNamespace(folder=tmp_path, forget=forget)
     monkeypatch.undo()
-    _jit.source_hash.cache_clear()
-    assert before != after
-    assert before == _jit.source_hash()
+    forget()
+
+
+def test_the_key_follows_every_source_that_is_reached(sources):
+    sources.forget()
+    before = _cache.source_hash("kernels.explicit"), _cache.source_hash("kernels.graph")
+    # an edit in a helper, two imports away, changes the key
+    helper = sources.folder / "kernels/loops.py"
+    helper.write_text(helper.read_text() + "\n")
+    sources.forget()
+    after = _cache.source_hash("kernels.explicit"), _cache.source_hash("kernels.graph")
+    assert before[0] != after[0]
+    # the solver of graphs uses no loops of mechanisms
+    assert before[1] == after[1]
+    # what decides how everything is compiled changes every key
+    helper = sources.folder / "kernels/_jit.py"
+    helper.write_text(helper.read_text() + "\n")
+    sources.forget()
+    assert _cache.source_hash("kernels.graph") != after[1]
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in (_cache.PACKAGE / "kernels").glob("[a-z]*.py")))
+def test_imports_found_in_the_text_are_those_of_the_module(name):
+    module = importlib.import_module(f"leastaction.kernels.{name}")
+    used = {getattr(value, "__module__", None) for value in vars(module).values() if callable(value)}
+    used |= {value.__name__ for value in vars(module).values() if inspect.ismodule(value)}
+    used = {text.partition(".")[2] for text in used if text and text.startswith("leastaction.")}
+    assert {text for text in used if _cache._source_of(text)} <= set(_cache.sources(f"kernels.{name}"))
 
 
 def test_the_cache_lies_in_the_folder_of_the_key():
-    assert _jit.cache_folder().name == _jit.source_hash()
-    assert all(Path(entry._cache.cache_path) == _jit.cache_folder() for entry in _jit.ENTRIES)
+    for entry in _jit.ENTRIES:
+        module = entry.py_func.__module__.rpartition(".")[2]
+        key = _cache.source_hash(f"kernels.{module}")
+        assert Path(entry._cache.cache_path) == _cache.cache_folder() / f"{module}-{key}"
 
 
 def test_a_folder_that_cannot_be_written_is_passed_over(tmp_path, monkeypatch):
     monkeypatch.delenv("LEASTACTION_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(_jit, "_writable", lambda folder: str(folder).startswith(str(tmp_path)))
-    _jit.cache_folder.cache_clear()
-    found = _jit.cache_folder()
-    _jit.cache_folder.cache_clear()
-    assert found == tmp_path / "leastaction" / _jit.source_hash()
+    monkeypatch.setattr(_cache, "_writable", lambda folder: str(folder).startswith(str(tmp_path)))
+    _cache.cache_folder.cache_clear()
+    found = _cache.cache_folder()
+    _cache.cache_folder.cache_clear()
+    assert found == tmp_path / "leastaction"
 
 
 def test_compiling_is_announced_once_and_reading_the_cache_is_not():

@@ -63,8 +63,8 @@ def test_rnea_and_aba_of_lanes_equal_those_of_one(four):
         for k in range(4):
             one = np.zeros(n)
             function(tree, x[k], u[k], a[k], one, 1)
-            # measured 0: the same operations in the same order
-            assert np.array_equal(wide[:, k], one)
+            # measured 3e-15: the same operations in the same order, but products may be fused with other sums
+            assert np.abs(wide[:, k] - one).max() < 1e-13 * np.abs(one).max()
 
 
 def test_mass_matrix_and_derivatives_of_lanes_equal_those_of_one(four):
@@ -77,10 +77,11 @@ def test_mass_matrix_and_derivatives_of_lanes_equal_those_of_one(four):
     for k in range(4):
         one = [np.zeros((n, n)) for _ in range(3)] + [np.zeros((n, 6))]
         rows.derivatives(tree, x[k], u[k], a[k], *one, 1)
-        assert np.array_equal(H[:, :, k], one[2])
+        # measured 3e-16
+        assert np.abs(H[:, :, k] - one[2]).max() < 1e-14 * np.abs(one[2]).max()
         for left, right in zip(wide, one, strict=True):
-            # measured 0
-            assert np.array_equal(left[..., k], right)
+            # measured 6e-16
+            assert np.abs(left[..., k] - right).max() < 1e-14 * np.abs(right).max()
 
 
 def test_every_source_compiles_to_the_python_values():

@@ -79,7 +79,8 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--method",
     default="rk4",
     show_default=True,
-    help="euler, rk1, rk2, rk4, galerkin:2, galerkin:4 and so on, lie-trapezoid, adaptive or adaptive:1e-10.",
+    help="euler, rk1, rk2, rk4, galerkin:2, galerkin:4 and so on, lie-trapezoid, maximal, hermite-simpson, adaptive or "
+    "adaptive:1e-10.",
 )
 @click.option("--dt", default=0.001, show_default=True, type=float, help="Step in seconds.")
 @click.option("--duration", default=5.0, show_default=True, type=float, help="Seconds, a whole number of steps.")
@@ -232,6 +233,9 @@ def _print_run(done: Trajectory) -> None:
     rows = [("mechanism", done.model.name), *done.report.rows(), ("energy", energy_words(done))]
     if done.model.features & {"loops", "equality constraints"}:
         rows.append(("loops", f"largest gap {done.constraint_error.max():.3g} m or rad"))
+    # a newcomer's first run starts in balance more often than not
+    if done.steps and not done.v.any():
+        rows.append(("motion", "none: at rest and in balance; --set JOINT=VALUE starts elsewhere"))
     for label, value in rows:
         table.add_row(f"[dim]{escape(one_line(label))}[/dim]", escape(one_line(value)))
     console().print(table)

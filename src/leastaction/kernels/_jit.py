@@ -6,116 +6,40 @@
 * ``memory`` marks a part that allocates; only such parts and entries do.
 * ``entry`` marks a function that Python calls. Its machine code is kept on disk.
 
-Numba looks only at the file of the cached function, not at the files of the functions it calls, so an edit in a
-helper would silently run old code. The cache folder is therefore named by a hash of all kernel sources. It lies
-beside the package, or in the user's cache folder where the package cannot be written, or where
-``LEASTACTION_CACHE_DIR`` says; ``numba.config`` is never touched.
+``_compiler`` says how parts are compiled, ``_cache`` where machine code is kept; ``numba.config`` is never touched.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import os
 import pkgutil
-import shutil
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from numba import njit, types
 from numba.core import event
-from numba.core.caching import Cache, CompileResultCacheImpl, _CacheLocator
 from numba.extending import overload, register_jitable
 
+from leastaction.kernels._cache import KernelCache
+from leastaction.kernels._compiler import PartCompiler
 from leastaction.spatial import _source
 from leastaction.spatial._source.scalar import SOURCES
 
-# No nnan and no ninf: kernels test for non-finite numbers. No reassoc: lanes and scalars agree to the last bit.
+# No nnan and no ninf: kernels test for non-finite numbers. No reassoc: lanes and scalars add in one order.
 FASTMATH = {"contract", "nsz", "arcp"}
-MEMORY_OPTIONS = {"fastmath": FASTMATH, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+MEMORY_OPTIONS = {
+    "fastmath": FASTMATH,
+    "error_model": "numpy",
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": PartCompiler,
+}
 # Sweeps and parts neither allocate nor return arrays, so they count no references: counting those of some thirty arrays
 # at every call cost as much as the sweep itself, and most of the time to compile it. Numba refuses an allocation here.
 SWEEP_OPTIONS = {**MEMORY_OPTIONS, "_nrt": False}
 PART_OPTIONS = {**SWEEP_OPTIONS, "forceinline": True}
 ENTRY_OPTIONS = {"fastmath": FASTMATH, "error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
-
-
-@cache
-def source_hash() -> str:
-    """Hash of every source file that compiled code is made of."""
-    package = Path(__file__).resolve().parent.parent
-    files = sorted([*package.glob("kernels/*.py"), *package.glob("spatial/_source/*.py")])
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.name.encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _writable(folder: Path) -> bool:
-    """Whether a file can be made in the folder (made if missing)."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
-
-
-def _forget_old(folder: Path) -> None:
-    """Remove compiled code of other sources that was not made in the last two weeks."""
-    for other in folder.iterdir() if folder.is_dir() else ():
-        if other.is_dir() and other.name != source_hash() and time.time() - other.stat().st_mtime > 14 * 86400:
-            shutil.rmtree(other, ignore_errors=True)
-
-
-@cache
-def cache_folder() -> Path:
-    """The folder of compiled code for the present sources."""
-    asked = os.environ.get("LEASTACTION_CACHE_DIR")
-    beside = Path(__file__).resolve().parent / "__kernelcache__"
-    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leastaction"
-    # The first folder that can be written wins; a temporary one is the last resort.
-    for folder in [Path(asked)] if asked else [beside, user]:
-        new = not (folder / source_hash()).exists()
-        if _writable(folder / source_hash()):
-            if new:
-                _forget_old(folder)
-            return folder / source_hash()
-    return Path(tempfile.mkdtemp(prefix="leastaction-")) / source_hash()
-
-
-class _Locator(_CacheLocator):  # type: ignore[misc]
-    """Numba's question where a function is cached, answered for this package."""
-
-    def __init__(self, py_func: Callable[..., Any]) -> None:
-        self._name = py_func.__module__
-
-    def get_cache_path(self) -> str:
-        return str(cache_folder())
-
-    def get_source_stamp(self) -> str:
-        return source_hash()
-
-    def get_disambiguator(self) -> str:
-        return hashlib.sha256(self._name.encode()).hexdigest()[:8]
-
-    @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
-        return cls(py_func)
-
-
-class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = [_Locator]  # noqa: RUF012  (the name and form are Numba's)
-
-
-class _KernelCache(Cache):  # type: ignore[misc]
-    _impl_class = _CacheImpl
 
 
 ENTRIES: list[Any] = []
@@ -176,7 +100,7 @@ def forms(
 def entry(function: Callable[..., Any]) -> Any:
     """An entry point from Python: compiled on first use, kept on disk."""
     dispatcher = njit(**ENTRY_OPTIONS)(function)
-    dispatcher._cache = _KernelCache(function)
+    dispatcher._cache = KernelCache(function)
     ENTRIES.append(dispatcher)
     return dispatcher
 

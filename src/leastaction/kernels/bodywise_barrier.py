@@ -30,9 +30,10 @@ from leastaction.kernels.bodywise_contact import (
 from leastaction.kernels.bodywise_forces import spring_blocks
 from leastaction.kernels.bodywise_graph import clear_couplings, solve_bodies
 from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links
-from leastaction.kernels.bodywise_residual import ITERATIONS, MOST, evaluate, rounding_of
+from leastaction.kernels.bodywise_residual import evaluate, rounding_of
 from leastaction.kernels.contact_features import features, same_contacts
 from leastaction.kernels.contact_layout import REACH
+from leastaction.kernels.counts import ITERATIONS, MOST
 from leastaction.kernels.layout import MASS
 from leastaction.spatial._source.vector import dot3, sub3
 

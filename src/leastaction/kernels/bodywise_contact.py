@@ -302,6 +302,17 @@ def report_contacts(contacts, T, count, B, rows, counts, k):
         rows[k, c, 11] = a
 
 
+@optional(0)
+def worst_contact(contacts, T, count):
+    """1 + pair of the contact whose conditions are off by most work, or 0 without contacts."""
+    pair, most = 0, -1.0
+    for k in range(count):
+        off = (abs(T.g[k, 0] - T.V[k, 0]) + T.V[k, 0]) * T.V[k, 1]
+        if not off <= most:
+            pair, most = T.ints[k, 3] + 1, off
+    return pair
+
+
 # --- the step of the contact variables ------------------------------------------------------------------------------
 @kernel
 def cone_step(x0, x1, x2, d0, d1, d2):

@@ -16,9 +16,6 @@ from leastaction.kernels.bodywise_links import end_links, start_links
 from leastaction.kernels.legendre import to_child_axes
 from leastaction.kernels.tree import kinematics
 
-# Counters of a rollout; the third counts cuts of the step length, or steps that were tried again.
-ITERATIONS, EVALUATIONS, CUTS, MOST = 0, 1, 2, 3
-
 
 @sweep
 def begin(system, t, h, x, p, B, f, L, pc):

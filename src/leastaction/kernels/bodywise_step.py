@@ -15,13 +15,14 @@ from leastaction.kernels._jit import either, entry, kernel, sweep
 from leastaction.kernels._lanes import ld9
 from leastaction.kernels.bodywise import end_momenta, keep_bodies, make_bodies, move_bodies, shift_of, shifted
 from leastaction.kernels.bodywise_barrier import find, solve_contact
-from leastaction.kernels.bodywise_contact import make_touch, report_contacts
+from leastaction.kernels.bodywise_contact import make_touch, report_contacts, worst_contact
 from leastaction.kernels.bodywise_forces import end_forces, joint_end, spring_blocks, weights
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
 from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links
-from leastaction.kernels.bodywise_residual import CUTS, EVALUATIONS, ITERATIONS, MOST, begin, evaluate, rounding_of
+from leastaction.kernels.bodywise_residual import begin, evaluate, rounding_of
 from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import positions_out, rates_out
+from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forward import make_work
 from leastaction.kernels.galerkin_links import make_links
@@ -149,8 +150,8 @@ def rollout(
     past (nu, 3), lengths (3,), known (4,): displacements, lengths and number of the last three steps; contacts of the
     last step; whether there was a step; 1 if the first step moves by h times the rates, as Bruedigam et al. start.
     contacts and limits may be None; kept: their variables of the last step (``make_touch``). effort (nv,): bounds of
-    the control. out_c (rows, contacts, 12), out_n (rows,): what contacts did in the step that ends at a row. Returns
-    (steps done, status, row); after a failure x, p are those of the last good step.
+    the control. out_c (rows, contacts, 12), out_n (rows,): what contacts did in the step that ends at a row. count: see
+    ``counts``. Returns (steps done, status, row); after a failure x, p are those of the last good step.
     """
     tree, nu = system.tree, p.size
     f, L = make_work(system, x), make_links(system.loops, system.constraints, tree, 2)
@@ -204,7 +205,7 @@ def rollout(
                     T, B, E, f, L, ua, count,
                 )  # fmt: skip
             if not good:
-                return k, NOT_CONVERGED, 0
+                return k, NOT_CONVERGED, worst_contact(contacts, T, touched[0])
         far = turned_too_far(tree, B)
         if far > 0:
             return k, TURNED_TOO_FAR, far
@@ -223,6 +224,7 @@ def rollout(
             positions_out(system.coordinates, x, out_q[saved])
             rates_out(system.coordinates, x, u, out_v[saved])
             report_contacts(contacts, T, touched[0], B, out_c, out_n, saved)
+            count[TOTALS + saved] = count[ITERATIONS]
             saved += 1
     return steps, DONE, 0
 

@@ -6,7 +6,7 @@
     A      (1, 12, 4)          column A of the row at work       own (6, 12, 4)       its inertias at the two nodes
 Other symbols are those of ``galerkin``. The columns of D are taken in four groups of three, j, j+4, j+8: what a group
 needs fits into the registers. A lane does the operations of ``eliminate_screw``, but rounds some of them in another
-place, so directions agree to rounding; residual and momenta come from the same source and agree to the last bit.
+place; residual and momenta come from the same source. So all agree to rounding.
 """
 
 # mypy: ignore-errors

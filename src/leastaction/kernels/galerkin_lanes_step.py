@@ -21,16 +21,13 @@ from leastaction.kernels._jit import entry, kernel, memory, sweep
 from leastaction.kernels._lanes import LANES, ld, ld1, ld3, ld6, number, st, st1, st3, st6
 from leastaction.kernels.articulated import clear, eliminate, expand
 from leastaction.kernels.coordinates import forces_in, positions_out, rates_out
+from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST
 from leastaction.kernels.forward import make_work
 from leastaction.kernels.galerkin import Nodes, gravity, move, next_momentum, place, residual
 from leastaction.kernels.galerkin_lanes import direction_lanes, make_lane_work
 from leastaction.kernels.galerkin_step import (
-    CUTS,
     EULER,
-    EVALUATIONS,
     HOLD,
-    ITERATIONS,
-    MOST,
     NOT_CONVERGED,
     NOT_FINITE,
     QUADRATIC,

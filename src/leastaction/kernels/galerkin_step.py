@@ -19,6 +19,7 @@ from leastaction.kernels._jit import PART_OPTIONS, either, entry, kernel, option
 from leastaction.kernels._lanes import ldp, stp
 from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import positions_out, rates_out
+from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forces import most_bodies
 from leastaction.kernels.forward import acceleration, make_work
@@ -57,9 +58,6 @@ DONE, NOT_CONVERGED, NOT_FINITE, NO_RATES = 0, 1, 2, 3
 
 # Guesses of the first iterate.
 HOLD, EULER, QUADRATIC, DYNAMICS, CUBIC = 0, 1, 2, 3, 4
-
-# Counters of a rollout.
-ITERATIONS, EVALUATIONS, CUTS, MOST = 0, 1, 2, 3
 
 # A rotation of 270 degrees in one step is a failed step: 4 tan(67.5 degrees).
 FARTHEST = 9.6569
@@ -384,8 +382,8 @@ def rollout(
 
     tables: (b, c, ahead, balance). uniform and clock are those of ``tick``. past (nu, 3 (s+1)),
     lengths (3,) and known (1,): curves, lengths and number of the last three steps; lam (s, m): multipliers. controls
-    (steps, 1 or s+1, nv), no rows where there are none. Returns (steps done, status); after a failure x, p are
-    those of the last good step.
+    (steps, 1 or s+1, nv), no rows where there are none. count: see ``counts``. Returns (steps done, status); after a
+    failure x, p are those of the last good step.
     """
     b, c, ahead, balance = tables
     tree, nu, s = system.tree, p.size, len(weights) - 1
@@ -454,6 +452,7 @@ def rollout(
                 return k, NO_RATES
             positions_out(system.coordinates, x, out_q[saved])
             rates_out(system.coordinates, x, u, out_v[saved])
+            count[TOTALS + saved] = count[ITERATIONS]
             saved += 1
     return steps, DONE
 

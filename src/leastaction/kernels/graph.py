@@ -1,6 +1,6 @@
 """Block LDU on a graph, in place, and its back substitution.
 
-Bruedigam, Sosnowski, Manchester, Haddadin 2023, Algorithms 1 to 4: nodes from leaves to root, each touching only the
+Bruedigam, Sosnowski, Manchester, Hirche 2023, Algorithms 1 to 4: nodes from leaves to root, each touching only the
 nodes it shares a block with. Two changes: the sets of acyclic and cyclic children are one list per node, from the
 elimination tree, so loops that share nodes need no enumeration; and the lower blocks are not scaled, since
 L_ji = F_ji D_i^-1 is applied to vectors that have D_i^-1 behind them already. The index of the back substitution is

@@ -12,6 +12,7 @@ from leastaction.kernels._jit import entry, kernel, sweep
 from leastaction.kernels.clock import tick
 from leastaction.kernels.composite import mass_matrix, subtree_inertias
 from leastaction.kernels.coordinates import positions_out, rates_out
+from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forward import acceleration, make_work
 from leastaction.kernels.hermite_simpson import (
@@ -25,9 +26,6 @@ from leastaction.kernels.tree import inertias, kinematics
 
 # What a rollout returns besides the number of steps done.
 DONE, NOT_CONVERGED, NOT_FINITE = 0, 1, 2
-
-# Counters of a rollout.
-ITERATIONS, EVALUATIONS, CUTS = 0, 1, 2
 
 # Relative residual below which a descent that stops is put down to rounding.
 STALL = 1.0e-9
@@ -119,6 +117,7 @@ def solve_step(system, implicit, t, h, x0, u0, a0, middle, end, control, rtol, m
         else:
             add_explicit(alpha, end, w)
     count[ITERATIONS] += steps
+    count[MOST] = max(count[MOST], steps)
     # rounding may stop the descent above the tolerance
     return good and (largest <= rtol or (size_before < STALL and largest < STALL))
 
@@ -143,7 +142,8 @@ def rollout(
     """Advance x, u in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
     uniform and clock are those of ``tick``. past (2, nu) and known (1,) are the accelerations of the last step at its
-    start and middle. Returns (steps done, status); after a failure x, u are those of the last good step.
+    start and middle. count: see ``counts``. Returns (steps done, status); after a failure x, u are those of the last
+    good step.
     """
     tree, nu = system.tree, u.size
     f, w = make_work(system, x), make_step_work(tree)
@@ -174,6 +174,7 @@ def rollout(
         if (k0 + k + 1) % every == 0:
             positions_out(system.coordinates, x, out_q[saved])
             rates_out(system.coordinates, x, u, out_v[saved])
+            count[TOTALS + saved] = count[ITERATIONS]
             saved += 1
     return steps, DONE
 

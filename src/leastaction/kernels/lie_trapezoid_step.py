@@ -20,6 +20,7 @@ from leastaction.kernels._lanes import st6
 from leastaction.kernels.articulated import eliminate, expand, reduce
 from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import forces_in, get3, positions_out, put3, rates_out
+from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, LAST, MOST, TOTALS
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forces import body_forces
 from leastaction.kernels.forward import acceleration, make_work
@@ -47,9 +48,6 @@ DONE, NOT_CONVERGED, NOT_FINITE, TOO_FAR = 0, 1, 2, 3
 # Root finders, and guesses of the first iterate.
 NEWTON, RIQN, BROYDEN, DENSE = 0, 1, 2, 3
 HOLD, EULER, DYNAMICS, QUADRATIC = 0, 1, 2, 3
-
-# Counters of a rollout.
-ITERATIONS, EVALUATIONS, CUTS, LAST = 0, 1, 2, 3
 
 
 # --- impulses -------------------------------------------------------------------------------------------------------
@@ -269,7 +267,7 @@ def solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, 
         for d in range(w.xi.size):
             w.xi[d] = w.old[d] + alpha * w.y[d]
     count[ITERATIONS] += steps
-    count[LAST] = steps
+    count[MOST], count[LAST] = max(count[MOST], steps), steps
     # rounding may stop the descent just above the tolerance
     if largest <= limit or (size_before <= 100.0 * rounding and largest <= 100.0 * rounding):
         return DONE
@@ -323,7 +321,7 @@ def rollout(
     """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
     uniform and clock are those of ``tick``; last, before (nu,) and known (1,) are the displacements of the last two
-    steps. Returns (steps done, status); after a failure x, p are those of the last good step.
+    steps; count: see ``counts``. Returns (steps done, status); after a failure x, p are those of the last good step.
     """
     tree, nu = system.tree, p.size
     w, f = make_trapezoid_work(system, solver == DENSE, ranks), make_work(system, x)
@@ -371,6 +369,7 @@ def rollout(
             tree_rates(tree, x, p, f, u)
             positions_out(system.coordinates, x, out_q[saved])
             rates_out(system.coordinates, x, u, out_v[saved])
+            count[TOTALS + saved] = count[ITERATIONS]
             saved += 1
     return steps, DONE
 

@@ -8,12 +8,15 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.kernels.callbacks import Callback
+from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 
+IntArray = NDArray[np.int64]
 Memory = dict[str, FloatArray]
 """What a method carries from step to step besides (t, q, v): named arrays, saved with checkpoints."""
 
@@ -108,6 +111,9 @@ class Chunk:
         q: saved coordinates, one row per saved step.
         v: saved velocities.
         counters: named totals (evaluations, iterations and so on).
+        iterations: iterations of the root finder from the start of the call up to each saved row, or None where the
+            method has none.
+        most: most iterations of one step; 0 where the method has none.
     """
 
     steps: int
@@ -115,6 +121,33 @@ class Chunk:
     q: FloatArray
     v: FloatArray
     counters: dict[str, int] = field(default_factory=dict)
+    iterations: IntArray | None = None
+    most: int = 0
+
+
+def new_counts(rows: int) -> IntArray:
+    """What a rollout with a root finder counts in, for so many saved rows; see ``kernels.counts``."""
+    return np.zeros(TOTALS + rows, dtype=np.int64)
+
+
+def counted_chunk(steps: int, failure: str | None, q: FloatArray, v: FloatArray, count: IntArray) -> Chunk:
+    """What a rollout with a root finder did, from its rows and its counts."""
+    counters = {
+        "iterations": int(count[ITERATIONS]), "evaluations": int(count[EVALUATIONS]), "backtracks": int(count[CUTS]),
+    }  # fmt: skip
+    return Chunk(steps, failure, q, v, counters, count[TOTALS : TOTALS + len(q)], int(count[MOST]))
+
+
+def joined(one: Chunk, two: Chunk) -> Chunk:
+    """What two rollouts did, one after the other."""
+    counters = {
+        name: one.counters.get(name, 0) + two.counters.get(name, 0) for name in {**one.counters, **two.counters}
+    }
+    iterations = None
+    if one.iterations is not None and two.iterations is not None:
+        iterations = np.concatenate([one.iterations, two.iterations + one.counters.get("iterations", 0)])
+    rows = np.concatenate([one.q, two.q]), np.concatenate([one.v, two.v])
+    return Chunk(one.steps + two.steps, two.failure, *rows, counters, iterations, max(one.most, two.most))
 
 
 class Method(ABC):

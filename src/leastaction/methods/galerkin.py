@@ -9,7 +9,7 @@ import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.kernels.layout import POINT_SPRING
-from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
 from leastaction.methods.closing import check_closed, link_rows
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.galerkin_linear import Nodes, Step, step_derivative
@@ -124,7 +124,7 @@ class Galerkin(Method):
         from leastaction.kernels import galerkin_step
 
         rows = saved_rows(k, steps, every)
-        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), np.zeros(4, dtype=np.int64)
+        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
         c, w, b, ahead = lobatto(self.stages)
         address = control.callback.address if control.callback else 0
         passive = model.system.passive
@@ -140,9 +140,8 @@ class Galerkin(Method):
             _GUESSES[self.guess], _KINDS[self.solver.name], self.solver.tolerance, self.solver.iterations, q, v, count,
         )  # fmt: skip
         rows = saved_rows(k, done, every)
-        counters = {"iterations": int(count[0]), "evaluations": int(count[1]), "backtracks": int(count[2])}
         failure = _FAILURES[status].format(iterations=self.solver.iterations) if status else None
-        return Chunk(done, failure, q[:rows], v[:rows], counters)
+        return counted_chunk(done, failure, q[:rows], v[:rows], count)
 
     def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
         """Exact derivative of the step, O(n^2); O(n^3) with loops, constraints, forces on bodies or in free joints."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import DenseNewton, Solver, solver_from
@@ -74,7 +74,7 @@ class HermiteSimpson(Method):
         from leastaction.kernels import hermite_simpson_step
 
         rows = saved_rows(k, steps, every)
-        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), np.zeros(3, dtype=np.int64)
+        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
         address = control.callback.address if control.callback else 0
         done, status = hermite_simpson_step.rollout(
             model.system, self.form == "implicit", clock.uniform, clock.table(k, steps), k,
@@ -83,5 +83,4 @@ class HermiteSimpson(Method):
             self.solver.iterations, q, v, count,
         )  # fmt: skip
         rows = saved_rows(k, done, every)
-        counters = {"iterations": int(count[0]), "evaluations": int(count[1]), "backtracks": int(count[2])}
-        return Chunk(done, _FAILURES.get(status), q[:rows], v[:rows], counters)
+        return counted_chunk(done, _FAILURES.get(status), q[:rows], v[:rows], count)

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.kernels.counts import LAST
+from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton, Solver, solver_from
@@ -80,7 +81,7 @@ class LieTrapezoid(Method):
         from leastaction.kernels import lie_trapezoid_step
 
         rows = saved_rows(k, steps, every)
-        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), np.zeros(4, dtype=np.int64)
+        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
         passive = model.system.passive
         done, status = lie_trapezoid_step.rollout(
             model.system, _SOLVERS.index(type(self.solver)),
@@ -91,8 +92,7 @@ class LieTrapezoid(Method):
             self.solver.tolerance, self.solver.iterations, q, v, count,
         )  # fmt: skip
         rows = saved_rows(k, done, every)
-        counters = {"iterations": int(count[0]), "evaluations": int(count[1]), "backtracks": int(count[2])}
-        return Chunk(done, self._failure(status, int(count[3])), q[:rows], v[:rows], counters)
+        return counted_chunk(done, self._failure(status, int(count[LAST])), q[:rows], v[:rows], count)
 
     def _failure(self, status: int, last: int) -> str | None:
         """Why a rollout stopped, in words; ``last`` is the number of iterations of the last step."""

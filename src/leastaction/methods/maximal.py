@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, ClassVar, final
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
-from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.base import (
+    Chunk,
+    Clock,
+    Control,
+    Memory,
+    Method,
+    counted_chunk,
+    joined,
+    new_counts,
+    saved_rows,
+)
 from leastaction.methods.closing import check_closed
-from leastaction.model.checks import FloatArray
+from leastaction.methods.derivative import StepDerivative
+from leastaction.methods.impacts import bouncing, step_with_impacts, touch_at
+from leastaction.methods.maximal_linear import step_derivative
+from leastaction.model.checks import WORLD, FloatArray, check_number
 from leastaction.model.contacts import ContactTable, contact_table
 from leastaction.model.couplings import elimination
 from leastaction.model.forces import PointSpring
@@ -20,12 +33,15 @@ from leastaction.model.model import Model, State
 from leastaction.solve.solvers import InteriorPoint, Newton, solver_from
 
 _FAILURES = {
-    1: "the root finder did not converge ({iterations} iterations allowed); take a smaller dt",
+    1: "the root finder did not converge ({iterations} iterations allowed){contact}; take a smaller dt",
     2: "the state is no longer finite; take a smaller dt, or check forces and control",
     3: "the constraints leave no velocity; they contradict each other here",
     4: "body '{body}' turns by 90 degrees or more in one step, where the discrete momentum has its maximum; "
     "take a smaller dt",
 }
+
+# A step with contacts that finds no solution is taken again in so many parts.
+_PARTS = (2, 4, 8, 16)
 
 # Bodies of a first state that interpenetrate by more than this, in metres, are refused.
 _DEEP = 1e-9
@@ -40,6 +56,8 @@ class Maximal(Method):
         solver: ``Newton()`` for smooth motion and ``InteriorPoint()`` for contacts and enforced limits; each takes the
             tolerance and iterations of one that is given.
         start: "legendre" (order 2), or "seed": the first step moves by dt times the rates, order 1, as the papers do.
+        rest_speed: contacts with restitution that close more slowly than this, in m/s, do not bounce; None is what
+            gravity adds in two steps, 2 |g| dt.
     """
 
     name: ClassVar[str] = "maximal"
@@ -47,15 +65,19 @@ class Maximal(Method):
     symmetric: ClassVar[bool] = True
     conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum", "constraints"})
     supports: ClassVar[frozenset[str]] = frozenset(
-        {"loops", "equality constraints", "velocity constraints", "contact", "enforced limits"}
+        {"loops", "equality constraints", "velocity constraints", "contact", "restitution", "enforced limits"}
     )
 
-    def __init__(self, order: int = 2, *, solver: Any = None, start: str = "legendre") -> None:
+    def __init__(
+        self, order: int = 2, *, solver: Any = None, start: str = "legendre", rest_speed: float | None = None
+    ) -> None:
         if order != 2:
             raise ModelError(f"Maximal: order must be 2, got {order!r}.")
         if start not in ("legendre", "seed"):
             raise ModelError(f'Maximal: start must be "legendre" or "seed", got {start!r}.')
-        self.first_step = start
+        if rest_speed is not None:
+            rest_speed = check_number(rest_speed, "Maximal: rest_speed", nonnegative=True)
+        self.first_step, self.rest_speed = start, rest_speed
         self.solver = solver_from(solver, (Newton, InteriorPoint), "Maximal")
 
     @property
@@ -65,7 +87,7 @@ class Maximal(Method):
 
     def options(self) -> dict[str, Any]:
         """All arguments."""
-        return {"order": 2, "solver": self.solver.options(), "start": self.first_step}
+        return {"order": 2, "solver": self.solver.options(), "start": self.first_step, "rest_speed": self.rest_speed}
 
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and momenta of the tree's rows (discrete Legendre transform), and no past."""
@@ -99,8 +121,21 @@ class Maximal(Method):
     def rollout(
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
     ) -> Chunk:
-        """All steps in one compiled call."""
-        return self._roll(model, memory, clock, k, steps, every, control, False)[0]
+        """All steps in one compiled call, or step by step where contacts bounce.
+
+        A step with contacts that finds no solution is taken again in parts.
+        """
+        if "restitution" in model.features and steps > 0:
+            return self._bounce(model, memory, clock, k, steps, every, control)
+        chunk = self._roll(model, memory, clock, k, steps, every, control, False)[0]
+        while chunk.failure is not None and touch_of(model) is not None:
+            finer = self._finer_step(model, memory, clock, k + chunk.steps, every, control)
+            if finer is None:
+                break
+            chunk = joined(replace(chunk, failure=None), finer)
+            left = steps - chunk.steps
+            chunk = joined(chunk, self._roll(model, memory, clock, k + chunk.steps, left, every, control, False)[0])
+        return chunk
 
     def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
         """Contacts of the step that begins at a state, (contacts, 12): see ``kernels.bodywise_contact``."""
@@ -110,7 +145,115 @@ class Maximal(Method):
         model.raise_pending()
         if chunk.failure:
             raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
-        return found
+        touching = touch_of(model)
+        if touching is None or "restitution" not in model.features:
+            return found
+        # what bounces in this step is no force
+        here = touch_at(model, memory, state.q)
+        lively = touching.table.contacts.numbers[:, 1]
+        return found[~bouncing(here, found, state.v, lively, self._resting(model, dt), dt)]
+
+    def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
+        """Derivative of the step by the implicit function theorem, O(n^2), through contacts and limits.
+
+        It is that of the step with the barrier of the solver: ``InteriorPoint(barrier=...)`` chooses how smooth.
+        """
+        if "velocity constraints" in model.features:
+            raise UnsupportedError(f"{self.label} has no derivative of its step with velocity constraints.")
+        if "restitution" in model.features:
+            raise UnsupportedError(f"{self.label} has no derivative of its step through impacts with restitution.")
+        if self.first_step != "legendre":
+            raise UnsupportedError(f'{self.label} has no derivative of its step with start="seed".')
+        tau = np.zeros(model.nv) if control is None else model.check_v(control, "control")
+        memory = self.start(model, state)
+        touching, kept, numbers, iterations = self._contact_numbers(model, memory)
+        try:
+            return step_derivative(
+                model, state, tau, dt, memory, couplings(model), touching, kept, efforts(model), numbers, iterations
+            )
+        except ArithmeticError as error:
+            raise ConvergenceError(
+                f"{self.label}: {_FAILURES[1].format(iterations=iterations)}", state=state
+            ) from error
+
+    def _finer_step(
+        self, model: Model, memory: Memory, clock: Clock, k: int, every: int, control: Control
+    ) -> Chunk | None:
+        """Step k in 2, 4, ... equal parts; None if no number of them has a solution, and the memory is as it was."""
+        t, h, held = clock.at(k), clock.length(k), Control(control.array[k : k + 1], control.callback)
+        for parts in _PARTS:
+            trial = {name: array.copy() for name, array in memory.items()}
+            counters = {"iterations": 0, "restarts": 0, "finer steps": 1}
+            for i in range(parts):
+                part = self._roll(model, trial, Clock(t + i * h / parts, h / parts), 0, 1, 1, held, False)[0]
+                for name, count in part.counters.items():
+                    counters[name] += count
+                if part.failure is not None:
+                    break
+            else:
+                for name, array in memory.items():
+                    array[...] = trial[name]
+                rows = saved_rows(k, 1, every)
+                iterations = np.full(rows, counters["iterations"], dtype=np.int64)
+                return Chunk(1, None, part.q[:rows], part.v[:rows], counters, iterations, counters["iterations"])
+        return None
+
+    def _contact_numbers(self, model: Model, memory: Memory) -> tuple[Any, Any, tuple[float, float, float], int]:
+        """What may touch, its variables, (tolerance, barrier, barrier of a warm start) and iterations."""
+        touching, solver = touch_of(model), self.solver
+        if touching is None:
+            return None, None, (solver.tolerance, 0.0, 0.0), solver.iterations
+        if not isinstance(solver, InteriorPoint):
+            solver = InteriorPoint(max(solver.tolerance, InteriorPoint.tolerance))
+        kept = tuple(memory[name] for name in ("contacts", "features", "contact_forces", "limit_forces"))
+        weight = model.total_mass * (float(np.linalg.norm(model.system.tree.gravity)) or 10.0)
+        return touching, kept, (solver.tolerance, solver.barrier * weight, solver.warm * weight), solver.iterations
+
+    def _resting(self, model: Model, dt: float) -> float:
+        """Speed below which nothing bounces, m/s."""
+        g = float(np.linalg.norm(model.system.tree.gravity))
+        return 2.0 * g * dt if self.rest_speed is None else self.rest_speed
+
+    def _bounce(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
+    ) -> Chunk:
+        """Step by step, cut at impacts. A function that gives the control is asked again after an impact."""
+        touching = touch_of(model)
+        table = cast(Touching, touching).table
+        q, v, total, counts, most, failure = [], [], 0, [], 0, None
+        counters = {"iterations": 0, "restarts": 0, "impacts": 0}
+        done = 0
+        for i in range(steps):
+            number, spent = k + i, 0
+            held = Control(control.array[number : number + 1], control.callback)
+
+            def advance(trial: Memory, t: float, h: float, held: Control = held) -> tuple[str | None, FloatArray]:
+                nonlocal spent
+                chunk, found = self._roll(model, trial, Clock(t, h), 0, 1, 1, held, True)
+                spent += chunk.counters["iterations"]
+                counters["restarts"] += chunk.counters["restarts"]
+                return chunk.failure, found
+
+            failure, after, impacts = step_with_impacts(
+                model, table, partial(self.start, model), partial(self.state, model), advance, memory,
+                clock.at(number), clock.length(number), self._resting(model, clock.length(number)),
+            )  # fmt: skip
+            total += spent
+            most = max(most, spent)
+            counters["impacts"] += impacts
+            if failure is not None:
+                break
+            for name, array in memory.items():
+                array[...] = after[name]
+            done += 1
+            if (number + 1) % every == 0:
+                row = self.state(model, memory)
+                q.append(row[0])
+                v.append(row[1])
+                counts.append(total)
+        counters["iterations"] = total
+        rows = np.array(q).reshape(-1, model.nq), np.array(v).reshape(-1, model.nv)
+        return Chunk(done, failure, *rows, counters, np.array(counts, dtype=np.int64), most)
 
     def contact_pairs(self, model: Model) -> tuple[tuple[str, str], ...]:
         """Names of the two bodies of every pair that may touch; the ground is "world"."""
@@ -124,32 +267,31 @@ class Maximal(Method):
         from leastaction.kernels import bodywise_step
 
         rows = saved_rows(k, steps, every)
-        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), np.zeros(4, dtype=np.int64)
+        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
         address = control.callback.address if control.callback else 0
-        passive, touching, solver = model.system.passive, touch_of(model), self.solver
+        passive = model.system.passive
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free))
-        kept, found = None, np.zeros((int(seen), touching.table.capacity if touching else 0, 12))
-        numbers = (solver.tolerance, 0.0, 0.0)
-        if touching is not None:
-            if not isinstance(solver, InteriorPoint):
-                solver = InteriorPoint(max(solver.tolerance, InteriorPoint.tolerance))
-            kept = tuple(memory[name] for name in ("contacts", "features", "contact_forces", "limit_forces"))
-            weight = model.total_mass * (float(np.linalg.norm(model.system.tree.gravity)) or 10.0)
-            numbers = (solver.tolerance, solver.barrier * weight, solver.warm * weight)
+        touching, kept, numbers, iterations = self._contact_numbers(model, memory)
+        found = np.zeros((int(seen), touching.table.capacity if touching else 0, 12))
         counts = np.zeros(int(seen), dtype=np.int64)
         done, status, row = bodywise_step.rollout(
             model.system, couplings(model), touching.table.contacts if touching else None,
             touching.limits if touching else None, efforts(model), kept, clock.uniform, clock.table(k, steps), k, steps,
             memory["x"], memory["p"], memory["past"], memory["lengths"], memory["known"], every,
-            control.array[k : k + steps], address, active, numbers, solver.iterations, q, v, found, counts, count,
+            control.array[k : k + steps], address, active, numbers, iterations, q, v, found, counts, count,
         )  # fmt: skip
         rows = saved_rows(k, done, every)
-        names = ("iterations", "evaluations", "backtracks") if touching is None else ("iterations", "", "restarts")
-        counters = {name: int(number) for name, number in zip(names, count, strict=False) if name}
         failure = None
         if status:
-            failure = _FAILURES[status].format(iterations=solver.iterations, body=body_of_row(model, row))
-        chunk = Chunk(done, failure, q[:rows], v[:rows], counters)
+            contact = ""
+            if status == 1 and touching is not None and row > 0:
+                a, b = touching.table.names[row - 1]
+                contact = f", worst at the contact of '{a}' and {'the ground' if b == WORLD else repr(b)}"
+            failure = _FAILURES[status].format(iterations=iterations, body=body_of_row(model, row), contact=contact)
+        chunk = counted_chunk(done, failure, q[:rows], v[:rows], count)
+        if touching is not None:
+            # an interior point has no line search, and counts no evaluations
+            chunk.counters = {"iterations": chunk.counters["iterations"], "restarts": chunk.counters["backtracks"]}
         return chunk, found[0, : counts[0]] if seen else np.zeros((0, 12))
 
 

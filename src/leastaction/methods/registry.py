@@ -13,6 +13,7 @@ from leastaction.methods.hermite_simpson import HermiteSimpson
 from leastaction.methods.implicit import BDF, SDIRK2, LinearlyImplicitEuler
 from leastaction.methods.lie_trapezoid import LieTrapezoid
 from leastaction.methods.maximal import Maximal
+from leastaction.methods.maximal_euler import MaximalEuler
 from leastaction.methods.runge_kutta import RungeKutta
 from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
 from leastaction.model.model import Model
@@ -33,6 +34,10 @@ METHODS: dict[str, tuple[Method, str]] = {
         "variational with the logarithm of SE(3), symplectic, order 2; lie-trapezoid:riqn, :broyden, :dense",
     ),
     "maximal": (Maximal(), "variational on the poses of the bodies, symplectic, order 2; loops, contact, limits"),
+    "maximal-euler": (
+        MaximalEuler(),
+        "Euler on the poses of the bodies, order 1, slow, to compare with; contact and friction by quadratic programs",
+    ),
     "hermite-simpson": (HermiteSimpson(), "Hermite-Simpson collocation, dense Newton, order 4"),
     "bdf:1": (BDF(1), "implicit Euler on the reduced equations, exact Newton, for stiff forces, order 1"),
     "bdf:2": (BDF(2), "backward differentiation with a start by SDIRK2, for stiff forces, order 2"),
@@ -71,6 +76,8 @@ def method_by_name(text: str) -> Method:
             if isinstance(error, ModelError):
                 raise
             raise ModelError(f"method '{text}': the order must be a whole number, got '{order}'.") from error
+    if name == MaximalEuler.name and parameter:
+        return MaximalEuler(parameter)
     if name == LieTrapezoid.name and parameter:
         return LieTrapezoid(parameter)
     if text not in METHODS:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from leastaction.errors import ModelError
 from leastaction.model.checks import LARGEST, FloatArray, frozen
+from leastaction.model.collada import read_collada
 from leastaction.model.files import check_regular_file, read_file
 
 IntArray = NDArray[np.int64]
@@ -19,7 +20,7 @@ MAX_BYTES = 200_000_000
 """Largest mesh file that is read."""
 
 FORMATS = ("stl", "obj", "ply", "off", "glb", "dae")
-"""File endings that are read, through trimesh."""
+"""File endings that are read: COLLADA (dae) by ``model.collada``, the others through trimesh."""
 
 _FLAT = 1e-12
 """A volume below this fraction of the cube of the mesh's extent is no volume."""
@@ -33,9 +34,15 @@ def check_mesh_file(path: Path) -> None:
 
 
 def read_mesh_file(path: Path) -> tuple[FloatArray, IntArray]:
-    """Vertices (n, 3) and faces (m, 3) of a mesh file, read-only; needs the extra ``mesh``."""
+    """Vertices (n, 3) and faces (m, 3) of a mesh file, read-only; all but COLLADA need the extra ``mesh``."""
     check_mesh_file(path)
-    data = read_file(path, "mesh", MAX_BYTES)
+    data, suffix = read_file(path, "mesh", MAX_BYTES), path.suffix[1:].lower()
+    if suffix == "dae":
+        try:
+            vertices, faces = read_collada(data)
+        except ModelError as error:
+            raise ModelError(f"mesh '{path}': {error}") from error
+        return check_mesh(vertices, faces, f"mesh '{path}'")
     # the only part that needs trimesh; it is given bytes, so that it cannot follow references to other files
     try:
         import trimesh
@@ -43,9 +50,6 @@ def read_mesh_file(path: Path) -> tuple[FloatArray, IntArray]:
         raise ModelError(
             f"mesh '{path}': reading mesh files needs trimesh; install it with pip install 'leastaction[mesh]'."
         ) from error
-    suffix = path.suffix[1:].lower()
-    if suffix == "dae" and b"<!DOCTYPE" in data.replace(b"\0", b"").upper():
-        raise ModelError(f"mesh '{path}': a document type declaration is not allowed in a mesh.")
     # readers of strangers' files raise whatever they please
     try:
         mesh: Any = trimesh.load(io.BytesIO(data), file_type=suffix, force="mesh", skip_materials=True)

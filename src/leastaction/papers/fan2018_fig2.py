@@ -75,9 +75,6 @@ def _claims(rows: list[dict[str, Any]], links: tuple[int, ...]) -> list[Claim]:
             if len(n) < 2:
                 claims.append(Claim(text, paper, "only in the full version", None))
                 continue
-            if not np.isfinite(time).all():
-                claims.append(Claim(text, paper, "no linearisation here yet", None))
-                continue
             keep = slice(max(0, len(n) // 2 - 1), None)
             found = slope(n[keep].tolist(), time[keep].tolist())
             # ours may not exceed the paper's; the other is asked whether it grows as said
@@ -88,8 +85,8 @@ def _claims(rows: list[dict[str, Any]], links: tuple[int, ...]) -> list[Claim]:
         peer = columns(rows, "links", "microseconds", method=_AD[1], part=part)[1]
         text = f"{part}: recursive is faster (ratio at {links[0]} and at {links[-1]} links)"
         ratio = peer / mine
-        words = f"{ratio[0]:.3g} and {ratio[-1]:.3g}" if np.isfinite(ratio).all() else "no linearisation here yet"
-        claims.append(Claim(text, "much more efficient", words, bool(ratio.min() > 1) if words[0] != "n" else None))
+        words = f"{ratio[0]:.3g} and {ratio[-1]:.3g}"
+        claims.append(Claim(text, "much more efficient", words, bool(ratio.min() > 1)))
     return claims
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastaction.errors import UnsupportedError
+from leastaction.errors import ConvergenceError
 
 if TYPE_CHECKING:
     from leastaction.model.checks import FloatArray
@@ -42,44 +42,49 @@ def guesses(model: Model, states: Sequence[State], s: int, dt: float) -> tuple[F
     return X, P, dt * U[:, :, None] * lobatto(s)[0][None, None, :]
 
 
-def galerkin_times(model: Model, states: Sequence[State], order: int, dt: float) -> dict[str, float | None]:
-    """Evaluation of the residual, Newton direction (with one evaluation) and linearisation of a Galerkin step."""
-    from leastaction.kernels import galerkin_rows
-    from leastaction.methods.galerkin import Galerkin, across, balance, lobatto
+def galerkin_times(model: Model, states: Sequence[State], order: int, dt: float) -> dict[str, float]:
+    """Evaluation of the residual, Newton direction (with one evaluation) and linearisation of a Galerkin step.
+
+    All at the guess of constant velocity: they cost the same there as at the solution, which long pendulums may not
+    have. Linearisation: the derivative of the step by state and control, for the first ten states.
+    """
+    from leastaction.kernels import galerkin_linear, galerkin_rows
+    from leastaction.methods.galerkin import across, balance, lobatto
 
     s, count = order // 2, len(states)
     c, w, b, _ = lobatto(s)
     X, P, XI = guesses(model, states, s, dt)
     r, y = np.zeros((count, model.nv, s)), np.zeros((count, model.nv * s))
     tree = model.system.tree
-    out: dict[str, float | None] = {}
+    out: dict[str, float] = {}
     for what, name in ((galerkin_rows.EVALUATION, "evaluation"), (galerkin_rows.DIRECTION, "direction")):
         args = (tree, tuple(w.tolist()), b, c, across(tree.gravity), balance(s), dt, X, P, XI, what, r, y)
         out[name] = best(lambda args=args: galerkin_rows.parts(*args)) / count
-    # derivative of the step map, if the method has one
-    method, few = Galerkin(order), states[:10]
-
-    def linearise() -> None:
-        for state in few:
-            method.linearize(model, state, None, dt)
-
-    try:
-        linearise()
-        out["linearisation"] = best(linearise) / len(few)
-    except UnsupportedError:
-        out["linearisation"] = None
+    # derivative of the step map
+    few, n, none = min(count, 10), model.nv, np.zeros((0, 0))
+    A, B, still = np.zeros((few, 2 * n, 2 * n)), np.zeros((few, 2 * n, n)), np.zeros((few, n))
+    step = (
+        model.system, tuple(w.tolist()), b, c, across(tree.gravity), balance(s), np.zeros(few), dt, X[:few], P[:few],
+        XI[:few], still, False, none, none, none, none, A, B,
+    )  # fmt: skip
+    out["linearisation"] = best(lambda: galerkin_linear.linearize(*step)) / few
+    if not (np.isfinite(A).all() and np.isfinite(B).all()):
+        raise ConvergenceError(f"'{model.name}': the derivative of a step is not finite; take a smaller dt.")
     return out
 
 
-def hermite_simpson_times(model: Model, state: State, form: str, dt: float) -> dict[str, float | None]:
-    """Evaluation of the rows of a Hermite-Simpson step; linearisation: with their derivatives and the dense solve."""
+def hermite_simpson_times(model: Model, state: State, form: str, dt: float) -> dict[str, float]:
+    """Evaluation of the rows of a Hermite-Simpson step; linearisation: their derivatives and one dense solve.
+
+    The derivative of the step by state and control takes 3 n solves, so this is less than the whole of it.
+    """
     from leastaction.kernels import entries, hermite_simpson_step
 
     nv, repeats = model.nv, 100
     x, u = np.zeros(model.nq), np.zeros(nv)
     entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
     zero, rows, y = np.zeros(nv), np.zeros((4, nv)), np.zeros((4, nv))
-    out: dict[str, float | None] = {}
+    out: dict[str, float] = {}
     for what, name in ((0, "evaluation"), (2, "linearisation")):
         args = (model.system, form == "implicit", dt, x, u, dt * u, u, zero, zero, zero, rows, y, what, repeats)
         out[name] = best(lambda args=args: hermite_simpson_step.probe(*args)) / repeats

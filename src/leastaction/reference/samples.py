@@ -79,6 +79,41 @@ def random_tree(kinds: Sequence[str], rng: np.random.Generator, springs: bool = 
     return m
 
 
+def chosen_tree(
+    kinds: Sequence[str],
+    parents: Sequence[str],
+    rng: np.random.Generator,
+    *,
+    stiffness: float = 0.0,
+    damping: float = 0.0,
+    free: bool = False,
+) -> Mechanism:
+    """A tree of joints j0, j1, ... of these kinds on these parents, off-centre masses b0, b1, ... and armature.
+
+    Springs and dampers in all joints but free ones, in those too if ``free``.
+    """
+    m = Mechanism("tree", gravity=(1.0, 2.0, -9.0))
+    for i, (kind, parent) in enumerate(zip(kinds, parents, strict=True)):
+        A = rng.normal(size=(3, 3)) * 0.2
+        J = A @ A.T + 0.01 * np.eye(3)
+        m.add_body(f"b{i}", mass=rng.uniform(0.5, 2), com=rng.normal(size=3) * 0.2, inertia=np.trace(J) * np.eye(3) - J)
+        more: dict[str, Any] = {"axis2": rng.normal(size=3)} if kind == "universal" else {}
+        more |= {"pitch": 0.1} if kind == "helical" else {}
+        more |= {"stiffness": stiffness, "damping": damping} if kind != "free" or free else {}
+        m.add_joint(
+            f"j{i}",
+            kind,
+            parent=parent,
+            child=f"b{i}",
+            axis=rng.normal(size=3),
+            parent_frame=pose(xyz=rng.normal(size=3) * 0.3, rpy=rng.normal(size=3)),
+            child_frame=pose(xyz=rng.normal(size=3) * 0.1, rpy=rng.normal(size=3)),
+            armature=0.0 if kind == "free" else 0.05,
+            **more,
+        )
+    return m
+
+
 def add_springs(m: Mechanism, name: str, rng: np.random.Generator, damping: bool = True) -> None:
     """Springs at a random rest position, dampers and rotor inertia on a joint."""
     joint = m.joints[name]

@@ -95,17 +95,17 @@ class Chart {
     }
     if (this.log && this.empty) c.fillText("zero everywhere", (left + right) / 2, height / 2 - 10);
     // curves: pale whole, then full up to now
-    c.save();
-    c.beginPath();
-    c.rect(left, 0, right - left, height - 24);
-    c.clip();
     for (const past of [false, true]) for (const { t, y, colour } of this.curves) {
+      c.save();
+      c.beginPath();
+      c.rect(left, 0, (past && t.length > 1 ? across(now) : right) - left, height - 24);
+      c.clip();
       c.globalAlpha = past ? 1 : 0.28;
       c.strokeStyle = colour;
       c.lineWidth = past ? 1.8 : 1.2;
       c.beginPath();
       let drawing = false;
-      for (let i = 0; i < t.length && (!past || t[i] <= now); i++) {
+      for (let i = 0; i < t.length && (!past || i === 0 || t[i - 1] <= now); i++) {
         if (!Number.isFinite(y[i]) || (this.log && y[i] === 0)) { drawing = false; continue; }
         const x = across(t[i]), level = this.height(y[i]);
         if (drawing) c.lineTo(x, level); else c.moveTo(x, level);
@@ -113,8 +113,8 @@ class Chart {
       }
       if (t.length === 1) c.arc(across(t[0]), this.height(y[0]), 2.5, 0, 7);
       c.stroke();
+      c.restore();
     }
-    c.restore();
     // now
     c.strokeStyle = "#1d2330";
     line(c, across(now), this.top - 4, across(now), height - 26);

@@ -1,0 +1,136 @@
+"""Where machine code is kept, and when it is made anew.
+
+Numba looks only at the file of the cached function, not at the files of the functions it calls, so an edit in a
+helper would silently run old code. The machine code of each module with entry points therefore lies in a folder named
+by the module and by a hash of its own source and of all kernel sources it imports, directly or not: an edit compiles
+again what it can reach, and nothing else. The folders lie beside the package, or in the user's cache folder where the
+package cannot be written, or where ``LEASTACTION_CACHE_DIR`` says.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import Cache, CompileResultCacheImpl, _CacheLocator
+
+PACKAGE = Path(__file__).resolve().parent.parent
+ALWAYS = ("kernels._jit", "kernels._compiler")  # how everything is compiled
+WEEKS = 14 * 86400.0
+
+
+def _source_of(module: str) -> Path | None:
+    """The file of a module of the package, if it is one that compiled code is made of."""
+    file = PACKAGE.joinpath(*module.split(".")).with_suffix(".py")
+    return file if module.startswith(("kernels.", "spatial.")) and file.is_file() else None
+
+
+@cache
+def _imports(module: str) -> tuple[str, ...]:
+    """Modules of the package that the source of a module imports, without the package's own name."""
+    file = _source_of(module)
+    found = []
+    for node in ast.walk(ast.parse(file.read_text())) if file else ():
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("leastaction."):
+            start = str(node.module).partition(".")[2]
+            found += [start, *(f"{start}.{name.name}" for name in node.names)]
+    return tuple(name for name in found if _source_of(name))
+
+
+@cache
+def sources(module: str) -> tuple[str, ...]:
+    """A module and all kernel sources that it reaches by imports, sorted."""
+    reached: set[str] = set()
+    ahead = [module, *ALWAYS]
+    while ahead:
+        name = ahead.pop()
+        if name not in reached:
+            reached.add(name)
+            ahead += _imports(name)
+    return tuple(sorted(reached))
+
+
+@cache
+def source_hash(module: str) -> str:
+    """Hash of every source file that the compiled code of a module, such as ``kernels.explicit``, is made of."""
+    digest = hashlib.sha256()
+    for name in sources(module):
+        digest.update(name.encode())
+        digest.update((_source_of(name) or Path(os.devnull)).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _writable(folder: Path) -> bool:
+    """Whether a file can be made in the folder (made if missing)."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+@cache
+def cache_folder() -> Path:
+    """The folder of compiled code; in it one folder for each module and version of its sources."""
+    asked = os.environ.get("LEASTACTION_CACHE_DIR")
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leastaction"
+    # The first folder that can be written wins; a temporary one is the last resort.
+    for folder in [Path(asked)] if asked else [PACKAGE / "kernels" / "__kernelcache__", user]:
+        if _writable(folder):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="leastaction-"))
+
+
+def module_folder(module: str) -> Path:
+    """The folder of one module's compiled code. A new one takes the place of old ones that nobody made lately."""
+    folder = cache_folder() / f"{module.rpartition('.')[2]}-{source_hash(module)}"
+    if not folder.exists():
+        for other in cache_folder().glob(f"{module.rpartition('.')[2]}-*"):
+            if time.time() - other.stat().st_mtime > WEEKS:
+                shutil.rmtree(other, ignore_errors=True)
+    return folder
+
+
+def compiled_files() -> list[Path]:
+    """The files of machine code made from the present sources."""
+    modules = [f"kernels.{file.stem}" for file in sorted((PACKAGE / "kernels").glob("*.py"))]
+    return [file for module in modules for file in sorted(module_folder(module).glob("*.nbc"))]
+
+
+class _Locator(_CacheLocator):  # type: ignore[misc]
+    """Numba's question where a function is cached, answered for this package."""
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        self._module = py_func.__module__.partition(".")[2]
+
+    def get_cache_path(self) -> str:
+        return str(module_folder(self._module))
+
+    def get_source_stamp(self) -> str:
+        return source_hash(self._module)
+
+    def get_disambiguator(self) -> str:
+        return ""
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
+        return cls(py_func)
+
+
+class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = [_Locator]  # noqa: RUF012  (the name and form are Numba's)
+
+
+class KernelCache(Cache):  # type: ignore[misc]
+    """Numba's cache of one entry point, kept where this package says."""
+
+    _impl_class = _CacheImpl

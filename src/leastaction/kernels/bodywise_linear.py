@@ -1,0 +1,383 @@
+"""Derivative of a body-wise step by the implicit function theorem, contacts, limits and loops included.
+
+A solved step has unknowns z: coordinates x1, multipliers lam, contact forces f, limit forces. For a direction d of the
+start, (x, p, control) + e d, the unknowns move by z + e dz with
+
+    dR(d, dz) = 0        df = -Kc (dphi, dd)        dg = 0
+
+R: residual of ``bodywise``; phi, d: gap and slip of a contact; Kc: its elimination at the solution
+(``bodywise_contact.eliminated``), at the barrier that the step was solved with; g: gaps of loops. The solution dz comes
+from the recursion of the step, with dR on the right-hand side. What dR is, for the motion found so far, is measured by
+a central difference of the residual over a displacement of some 1e-5: it has no stiff part, as phi and f are no part of
+it, so this costs ten digits of sixteen at most six. Two or three corrections make up for what the recursion leaves out
+(proximal terms, dampers of balls and free joints).
+
+    D = (X, P, U) (2 m, .)   ends of each direction, + first      eps (m,)  how far they are
+    y (nu,)  dx1             dlam (links,)                        df (contacts, 3), du (limits,)
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import numpy as np
+
+from leastaction.kernels._jit import MEMORY_OPTIONS, either, entry, optional, sweep
+from leastaction.kernels._lanes import ld6
+from leastaction.kernels.bodywise import make_bodies, shifted
+from leastaction.kernels.bodywise_contact import (
+    contact_at,
+    contact_blocks,
+    contact_directions,
+    make_touch,
+    move_contacts,
+    push_bodies,
+    rows_at_start,
+    stay_inside,
+)
+from leastaction.kernels.bodywise_forces import spring_blocks
+from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
+from leastaction.kernels.bodywise_links import link_blocks
+from leastaction.kernels.bodywise_residual import begin, evaluate
+from leastaction.kernels.bodywise_step import finish, guess, solve_step, turned_too_far
+from leastaction.kernels.explicit import all_finite, copy
+from leastaction.kernels.forward import make_work
+from leastaction.kernels.galerkin_links import make_links
+from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE
+from leastaction.kernels.layout import MASS
+from leastaction.kernels.legendre import rates_of
+from leastaction.spatial._source.vector import dot6
+
+# Corrections of a direction at most, and the part of the first right-hand side at which they end.
+CORRECTIONS, SMALL = 6, 1.0e-11
+
+
+def _nothing(contacts, T, limits, count):
+    """No contacts."""
+    return None
+
+
+@either(_nothing, MEMORY_OPTIONS)
+def touching(contacts, T, limits, count):
+    """What ``evaluate`` takes."""
+    return T, limits, count
+
+
+@optional(None, MEMORY_OPTIONS)
+def make_moves(contacts, T, limits):
+    """Forces of contacts and limits: base, direction, and gaps and slips at both ends of a direction."""
+    nc, nl = T.V.shape[0], limits.where.shape[0]
+    return np.zeros((nc, 3)), np.zeros((nc, 3)), np.zeros((nc, 6)), np.zeros(nl), np.zeros(nl), np.zeros((nl, 2))
+
+
+@optional(None)
+def keep_forces(contacts, T, limits, moves, count):
+    """Remember the forces of the solution."""
+    for k in range(count):
+        for e in range(3):
+            moves[0][k, e] = T.V[k, 1 + e]
+    for k in range(limits.where.shape[0]):
+        moves[3][k] = T.U[k, 1]
+
+
+@optional(None)
+def still_forces(contacts, moves):
+    """No direction yet."""
+    moves[1][:] = 0.0
+    moves[4][:] = 0.0
+
+
+@optional(None)
+def put_forces(contacts, T, limits, moves, count, e):
+    """Forces moved by e times their direction; rows of the contacts at the start."""
+    for k in range(count):
+        for c in range(3):
+            T.V[k, 1 + c] = moves[0][k, c] + e * moves[1][k, c]
+    for k in range(limits.where.shape[0]):
+        T.U[k, 1] = moves[3][k] + e * moves[4][k]
+
+
+@optional(None)
+def start_rows(contacts, T, count, B):
+    """Rows of the contacts at the start of the step."""
+    rows_at_start(count, B, T)
+
+
+@optional(None)
+def note_gaps(contacts, T, limits, moves, count, B, side):
+    """Gaps and slips at one end of a direction."""
+    for k in range(count):
+        for c in range(3):
+            moves[2][k, 3 * side + c] = T.g[k, c]
+    for k in range(limits.where.shape[0]):
+        moves[5][k, side] = limits.bounds[k, 0] * (B.x1[limits.where[k, 1]] - limits.bounds[k, 1])
+
+
+@optional(None)
+def contact_rhs(contacts, T, limits, moves, count, kappa, h, eps, plan, E, B, c):
+    """Blocks of contacts and limits, and on the right-hand side what is missing in their forces."""
+    contact_blocks(count, T, limits, B.x1, kappa, h, plan, E, B)
+    for i in range(B.W.shape[0]):
+        for e in range(6):
+            B.W[i, e] = 0.0
+    for k in range(count):
+        r0, r1, r2, _ = contact_at(T, k, kappa)
+        d0 = (moves[2][k, 0] - moves[2][k, 3]) / (2.0 * eps)
+        d1 = (moves[2][k, 1] - moves[2][k, 4]) / (2.0 * eps)
+        d2 = (moves[2][k, 2] - moves[2][k, 5]) / (2.0 * eps)
+        f = (-r0[0] * d0 - r0[1] * d1 - r0[2] * d2, -r1[0] * d0 - r1[1] * d1 - r1[2] * d2,
+             -r2[0] * d0 - r2[1] * d1 - r2[2] * d2)  # fmt: skip
+        push_bodies(T, k, B.W, h, (f[0] - moves[1][k, 0], f[1] - moves[1][k, 1], f[2] - moves[1][k, 2]))
+        for e in range(3):
+            moves[1][k, e] = f[e]
+    for k in range(limits.where.shape[0]):
+        d, sign, s, gamma = limits.where[k, 0], limits.bounds[k, 0], T.U[k, 0], T.U[k, 1]
+        f = -gamma / s * (moves[5][k, 0] - moves[5][k, 1]) / (2.0 * eps)
+        c[d] -= h * sign * (f - moves[4][k])
+        moves[4][k] = f
+
+
+@optional(None)
+def move_forces(contacts, T, limits, moves, count, kappa, B):
+    """Directions of the forces after a further motion B.eta, B.y."""
+    for k in range(count):
+        i, j = T.ints[k, 1], T.ints[k, 2]
+        z = ld6(B.eta, i, 0)
+        d0, d1, d2 = dot6(ld6(T.G, k, 18), z), dot6(ld6(T.G, k, 24), z), dot6(ld6(T.G, k, 30), z)
+        if j > 0:
+            z = ld6(B.eta, j, 0)
+            d0 += dot6(ld6(T.G, k, 36), z)
+            d1 += dot6(ld6(T.G, k, 42), z)
+            d2 += dot6(ld6(T.G, k, 48), z)
+        r0, r1, r2, _ = contact_at(T, k, kappa)
+        moves[1][k, 0] -= r0[0] * d0 + r0[1] * d1 + r0[2] * d2
+        moves[1][k, 1] -= r1[0] * d0 + r1[1] * d1 + r1[2] * d2
+        moves[1][k, 2] -= r2[0] * d0 + r2[1] * d1 + r2[2] * d2
+    for k in range(limits.where.shape[0]):
+        moves[4][k] -= T.U[k, 1] / T.U[k, 0] * limits.bounds[k, 0] * B.y[limits.where[k, 0]]
+
+
+@optional(None, MEMORY_OPTIONS)
+def make_multipliers(loops, L):
+    """Multipliers: base, direction; gaps at both ends of a direction."""
+    m = L.kind.size
+    return np.zeros(m), np.zeros(m), np.zeros((2, m))
+
+
+@optional(None)
+def keep_multipliers(loops, L, lam):
+    """Remember the multipliers of the solution."""
+    for k in range(L.kind.size):
+        lam[0][k] = L.lam[0, k]
+
+
+@optional(None)
+def still_multipliers(loops, lam):
+    """No direction yet."""
+    lam[1][:] = 0.0
+
+
+@optional(None)
+def put_multipliers(loops, L, lam, e):
+    """Multipliers moved by e times their direction."""
+    for k in range(L.kind.size):
+        L.lam[0, k] = lam[0][k] + e * lam[1][k]
+
+
+@optional(None)
+def note_links(loops, L, lam, side):
+    """Gaps of loops at one end of a direction."""
+    for k in range(L.kind.size):
+        lam[2][side, k] = L.g[1, k]
+
+
+@optional(None)
+def link_rhs(loops, plan, lam, B, eps):
+    """The motion of the gaps of loops, on the right-hand side."""
+    for n in range(plan.parts.shape[0]):
+        node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]
+        for a in range(6):
+            B.W[node, a] = (lam[2][0, first + a] - lam[2][1, first + a]) / (2.0 * eps) if a < count else 0.0
+
+
+@optional(None)
+def move_multipliers(loops, plan, lam, B):
+    """Directions of the multipliers after a further motion."""
+    for n in range(plan.parts.shape[0]):
+        node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]
+        for a in range(count):
+            lam[1][first + a] += B.eta[node, a]
+
+
+@sweep
+def at_end(side, j, e, D, contacts, limits, system, t, h, control, active, rate_of, xb, y, pc, B, f, L, T, count, moves,
+           lam, ua, xi):  # fmt: skip
+    """The residual, in B.y, at one end of direction j, with the unknowns moved by e times their direction."""
+    X, P, U = D
+    row = 2 * j + side
+    begin(system, t, h, X[row], P[row], B, f, L, pc)
+    start_rows(contacts, T, count, B)
+    for d in range(xi.size):
+        xi[d] = e * y[d]
+        control[d] = U[row, d]
+    shifted(system.tree, xb, xi, B.x1)
+    put_forces(contacts, T, limits, moves, count, e)
+    put_multipliers(system.loops, L, lam, e)
+    evaluate(
+        touching(contacts, T, limits, count), system, t, h, X[row], pc, control, active, rate_of, True, B, f, L, ua
+    )
+
+
+@optional(True)
+def polish(contacts, T, limits, count, system, plan, t, h, x, pc, control, active, rate_of, mass, kappa, B, E, f, L,
+           ua):  # fmt: skip
+    """Newton steps at the barrier itself, as a step ends where products are near it."""
+    for _ in range(4):
+        evaluate((T, limits, count), system, t, h, x, pc, control, active, rate_of, True, B, f, L, ua)
+        stay_inside(count, T)
+        clear_couplings(plan, E, B.W, B.D)
+        spring_blocks(system.forces, plan, B, E, h)
+        link_blocks(system.loops, plan, h, mass, B, E, L)
+        contact_blocks(count, T, limits, B.x1, kappa, h, plan, E, B)
+        if not solve_bodies(plan, system.tree, B, E, h):
+            return False
+        alpha = min(1.0, 0.99 * contact_directions(count, T, limits, B.x1, B.y, B.eta, kappa))
+        for d in range(B.xi.size):
+            B.xi[d] = alpha * B.y[d]
+        for k in range(B.x1.size):
+            B.oldx[k] = B.x1[k]
+        shifted(system.tree, B.oldx, B.xi, B.x1)
+        for n in range(plan_parts(plan)):
+            add_multipliers(system.loops, plan, n, B, L, alpha)
+        move_contacts(count, T, limits, alpha)
+    return True
+
+
+@optional(0)
+def plan_parts(plan):
+    """Number of nodes of multipliers."""
+    return plan.parts.shape[0]
+
+
+@optional(None)
+def add_multipliers(loops, plan, n, B, L, alpha):
+    """A part alpha of the direction of the multipliers of one node."""
+    node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]
+    for a in range(count):
+        L.lam[0, first + a] += alpha * B.eta[node, a]
+
+
+@sweep
+def set_rhs(c, B):
+    """No momenta and weights: only c is on the right-hand side."""
+    for i in range(B.L.shape[0]):
+        for e in range(6):
+            B.L[i, e] = 0.0
+            B.F0[i, e] = 0.0
+    for d in range(c.size):
+        B.c[d] = c[d]
+
+
+@entry
+def linearize(system, plan, contacts, limits, kept, t, h, x, p, control, active, numbers, most, X, P, U, eps, out_y,
+              out_x, out_p, x1, p1):  # fmt: skip
+    """Directions out_y (m, nu) of x1, and the ends out_x (2 m, nx), out_p (2 m, nu) of the next state; x1, p1: itself.
+
+    numbers: tolerance, barrier, barrier of a warm start. Returns a status of ``bodywise_step.rollout``.
+    """
+    tree, nu = system.tree, p.size
+    f, L = make_work(system, x), make_links(system.loops, system.constraints, tree, 2)
+    B, E, T = make_bodies(tree, x, node_count(plan)), make_blocks(plan), make_touch(contacts, kept)
+    pc, ua, u, c1 = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
+    c, xi, y = np.zeros(nu), np.zeros(nu), np.zeros(nu)
+    r, F1, xb, work = np.zeros((2, nu)), np.zeros((tree.rows.shape[0], 6)), np.zeros(x.size), control.copy()
+    rate_of, mass, count, touched = np.zeros(nu, np.int64), 0.0, np.zeros(8, np.int64), np.zeros(2, np.int64)
+    past, lengths = np.zeros((nu, 3)), np.ones(3)
+    for d in range(nu):
+        rate_of[system.coordinates.v[d]] = d
+    for i in range(tree.rows.shape[0]):
+        mass += tree.const[i, MASS]
+
+    # the step
+    if not rates_of(system, t, x, p, f, L, u):
+        return NO_RATES
+    begin(system, t, h, x, p, B, f, L, pc)
+    guess(h, 0, u, past, lengths, B.guess)
+    if not solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most,
+                      touched, T, B, E, f, L, ua, count):  # fmt: skip
+        return NOT_CONVERGED
+    if turned_too_far(tree, B) > 0:
+        return NOT_CONVERGED
+    nc, kappa = touched[0], numbers[1]
+    if not polish(contacts, T, limits, nc, system, plan, t, h, x, pc, control, active, rate_of, mass, kappa, B, E, f, L,
+                  ua):  # fmt: skip
+        return NOT_CONVERGED
+    copy(B.x1, xb)
+    moves, lam, D = make_moves(contacts, T, limits), make_multipliers(system.loops, L), (X, P, U)
+    keep_forces(contacts, T, limits, moves, nc)
+    keep_multipliers(system.loops, L, lam)
+
+    for j in range(eps.size):
+        still_forces(contacts, moves)
+        still_multipliers(system.loops, lam)
+        y[:] = 0.0
+        first = 0.0
+        for correction in range(CORRECTIONS):
+            # what is left on the right-hand side
+            for side in range(2):
+                e = eps[j] if side == 0 else -eps[j]
+                at_end(side, j, e, D, contacts, limits, system, t, h, work, active, rate_of, xb, y, pc, B, f, L, T, nc,
+                       moves, lam, ua, xi)  # fmt: skip
+                copy(B.y, r[side])
+                note_gaps(contacts, T, limits, moves, nc, B, side)
+                note_links(system.loops, L, lam, side)
+            largest = 0.0
+            for d in range(nu):
+                c[d] = (r[0, d] - r[1, d]) / (2.0 * eps[j])
+                largest = max(largest, abs(c[d]))
+            first = max(first, largest)
+            if correction > 1 and largest <= SMALL * first:
+                break
+            # blocks at the solution
+            begin(system, t, h, x, p, B, f, L, pc)
+            start_rows(contacts, T, nc, B)
+            copy(xb, B.x1)
+            put_forces(contacts, T, limits, moves, nc, 0.0)
+            put_multipliers(system.loops, L, lam, 0.0)
+            evaluate(touching(contacts, T, limits, nc), system, t, h, x, pc, control, active, rate_of, True, B, f, L,
+                     ua)  # fmt: skip
+            clear_couplings(plan, E, B.W, B.D)
+            spring_blocks(system.forces, plan, B, E, h)
+            link_blocks(system.loops, plan, h, mass, B, E, L)
+            for i in range(B.W.shape[0]):
+                for q in range(6):
+                    B.W[i, q] = 0.0
+            contact_rhs(contacts, T, limits, moves, nc, kappa, h, eps[j], plan, E, B, c)
+            link_rhs(system.loops, plan, lam, B, eps[j])
+            set_rhs(c, B)
+            if not solve_bodies(plan, tree, B, E, h):
+                return NOT_CONVERGED
+            for d in range(nu):
+                y[d] += B.y[d]
+            move_forces(contacts, T, limits, moves, nc, kappa, B)
+            move_multipliers(system.loops, plan, lam, B)
+        # the next states at both ends
+        copy(y, out_y[j])
+        for side in range(2):
+            e = eps[j] if side == 0 else -eps[j]
+            at_end(side, j, e, D, contacts, limits, system, t, h, work, active, rate_of, xb, y, pc, B, f, L, T, nc,
+                   moves, lam, ua, xi)  # fmt: skip
+            finish(system, t, h, X[2 * j + side], work, active, B, f, ua, c1, F1, out_p[2 * j + side])
+            copy(B.x1, out_x[2 * j + side])
+        if not all_finite(out_p[2 * j]):
+            return NOT_FINITE
+
+    # the next state itself
+    begin(system, t, h, x, p, B, f, L, pc)
+    start_rows(contacts, T, nc, B)
+    copy(xb, B.x1)
+    put_forces(contacts, T, limits, moves, nc, 0.0)
+    put_multipliers(system.loops, L, lam, 0.0)
+    evaluate(touching(contacts, T, limits, nc), system, t, h, x, pc, control, active, rate_of, True, B, f, L, ua)
+    finish(system, t, h, x, control, active, B, f, ua, c1, F1, p1)
+    copy(xb, x1)
+    return DONE

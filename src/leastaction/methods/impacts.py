@@ -1,0 +1,246 @@
+"""Impacts with restitution: located inside a step, solved as a jump of the velocity.
+
+A step of a contact method is plastic: what touches stays. Where a pair with restitution e closes faster than the rest
+speed, the step is cut at the touch. There the velocity jumps by impulses at all points that touch (Moreau 1988),
+
+    M (v+ - v-) = J^T Lambda        Lambda_n >= 0,  u_n+ + e u_n- >= 0,  Lambda_n (u_n+ + e u_n-) = 0
+                                    |Lambda_t| <= mu Lambda_n,  against the slip after the impact
+
+with u = J v the velocity of the touching points, and the rest of the step begins with v+. Newton's law holds at every
+point by itself, so points that touch at once are struck at once. Slower pairs, and what follows on too many impacts in
+one step, are plastic: that is how bouncing ends. Loops and constraints stay closed: the jump obeys G v+ = G v-.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.methods.base import Memory
+from leastaction.methods.closing import link_rows
+from leastaction.model.checks import FloatArray
+from leastaction.model.contacts import ContactTable
+from leastaction.model.model import Model, State
+
+Advance = Callable[[Memory, float, float], tuple[str | None, FloatArray]]
+"""Take one plastic step: (memory, t, h) -> why it failed, and its contacts (contacts, 12)."""
+
+# A touch is located to this part of the way that the points move in a step, and to nothing finer than 1e-7 m: nearer,
+# the barrier of the contact would push
+_NEAR, _FINEST = 1e-3, 1e-7
+_MOST_TRIALS, _MOST_IMPACTS = 60, 16
+_SWEEPS, _SAME = 2000, 1e-14
+
+
+@dataclass
+class Touch:
+    """Contacts of a step, frozen, at one configuration.
+
+    Attributes:
+        pair: row of the table of pairs for each contact (n,).
+        gap: metres (n,).
+        J: Jacobian (n, 3, nv) of the relative velocity: along the normal, then along two tangents.
+    """
+
+    pair: Any
+    gap: FloatArray
+    J: FloatArray
+
+
+def touch_at(model: Model, memory: Memory, q: FloatArray) -> Touch:
+    """The contacts frozen in a memory, at coordinates q."""
+    from leastaction.kernels import bodywise_step, contact_gap, entries
+
+    # gaps, normals and points
+    n = int(memory["known"][1])
+    ints, floats = memory["contacts"], memory["features"]
+    P = np.zeros((len(model.system.tree.rows), 12))
+    bodywise_step.row_poses(model.system.tree, q[model.system.coordinates.q], P)
+    gap, normal, point_a, point_b = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3))
+    contact_gap.gaps(ints, floats, n, P, gap, normal, np.zeros((n, 6)), np.zeros((n, 6)), point_a, point_b)
+
+    # velocities of the two points, first minus second, along normal and tangents
+    J = np.zeros((n, 3, model.nv))
+    for k in range(n):
+        relative = np.zeros((3, model.nv))
+        for row, point, sign in ((ints[k, 1], point_a[k], 1.0), (ints[k, 2], point_b[k], -1.0)):
+            if row > 0:
+                frame, out = np.concatenate([np.eye(3).ravel(), np.zeros(3)]), np.zeros((1, 6, model.nv))
+                frame[9:] = P[row, :9].reshape(3, 3).T @ (point - P[row, 9:])
+                entries.frame_jacobian(model.system, q[None], int(row), frame, out)
+                relative += sign * out[0, 3:]
+        first = np.cross(normal[k], np.eye(3)[np.abs(normal[k]).argmin()])
+        first /= np.linalg.norm(first)
+        J[k] = np.array([normal[k], first, np.cross(normal[k], first)]) @ relative
+    return Touch(ints[:n, 3].copy(), gap, J)
+
+
+def free_inverse(model: Model, t: float, q: FloatArray) -> FloatArray:
+    """The map (nv, nv) from generalised impulses to jumps of v that loops and constraints let through."""
+    from leastaction.kernels import entries, legendre
+
+    M = np.zeros((1, model.nv, model.nv))
+    entries.mass_matrices(model.system, q[None], M)
+    inverse = np.linalg.inv(M[0])
+    m = link_rows(model)
+    if m == 0:
+        return inverse
+    # rows of the constraints, from the rates at unit velocities
+    G = np.zeros((m, model.nv))
+    rest = np.zeros(m)
+    for column in range(-1, model.nv):
+        v = np.zeros(model.nv)
+        v[column] = float(column >= 0)
+        x, u, p, gap, rate = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv), np.zeros(m), np.zeros(m)
+        legendre.enter(model.system, q.copy(), v, x, u, p)
+        legendre.gaps(model.system, t, x, u, gap, rate)
+        if column < 0:
+            rest = rate
+        else:
+            G[:, column] = rate - rest
+    held = inverse @ G.T
+    return np.asarray(inverse - held @ np.linalg.pinv(G @ held, rcond=1e-10, hermitian=True) @ held.T)
+
+
+def strike(inverse: FloatArray, J: FloatArray, v: FloatArray, e: FloatArray, mu: FloatArray) -> FloatArray:
+    """v+ after an impact at the points of J (n, 3, nv), by Gauss-Seidel over the points.
+
+    Args:
+        inverse: impulses to jumps of v (nv, nv).
+        J: Jacobians of the touching points.
+        v: v- (nv,).
+        e: restitution of each point (n,), zero where it only rests.
+        mu: friction coefficient of each point (n,).
+    """
+    n = len(J)
+    rows = J.reshape(3 * n, -1)
+    W = rows @ inverse @ rows.T
+    u = rows @ v
+    # what each point aims at: u_n+ = -e u_n-
+    u[0::3] += e * np.minimum(u[0::3], 0.0)
+    impulse, size = np.zeros(3 * n), max(float(np.abs(u).max(initial=0.0)), 1e-300)
+    for _ in range(_SWEEPS):
+        change = 0.0
+        for k in range(n):
+            block = slice(3 * k, 3 * k + 3)
+            if not W[3 * k, 3 * k] > 0.0:
+                continue
+            before = impulse[block].copy()
+            impulse[3 * k] = max(0.0, impulse[3 * k] - (u[3 * k] + W[3 * k] @ impulse) / W[3 * k, 3 * k])
+            # tangents: down the slip, then back into the disc
+            sides = slice(3 * k + 1, 3 * k + 3)
+            stiff = float(np.linalg.eigvalsh(W[sides, sides])[-1])
+            if mu[k] > 0.0 and stiff > 0.0:
+                impulse[sides] -= (u[sides] + W[sides] @ impulse) / stiff
+                reach = float(np.linalg.norm(impulse[sides]))
+                if reach > mu[k] * impulse[3 * k]:
+                    impulse[sides] *= mu[k] * impulse[3 * k] / reach
+            change = max(change, float(np.abs(W[block, block] @ (impulse[block] - before)).max()))
+        if change <= _SAME * size:
+            break
+    return np.asarray(v + inverse @ rows.T @ impulse)
+
+
+def step_with_impacts(
+    model: Model,
+    table: ContactTable,
+    start: Callable[[State], Memory],
+    state: Callable[[Memory], tuple[FloatArray, FloatArray]],
+    advance: Advance,
+    memory: Memory,
+    t: float,
+    h: float,
+    rest_speed: float,
+) -> tuple[str | None, Memory, int]:
+    """One step from a memory; returns why it failed, the memory at its end, and the number of impacts."""
+    end, impacts = t + h, 0
+    e, mu = table.contacts.numbers[:, 1], table.contacts.numbers[:, 0]
+    while True:
+        left = end - t
+        trial = _copy(memory)
+        failure, found = advance(trial, t, left)
+        if failure is not None:
+            return failure, memory, impacts
+        q, v = state(memory)
+        here = touch_at(model, trial, q)
+        bounce = bouncing(here, found, v, e, rest_speed, left)
+        if not bounce.any() or impacts == _MOST_IMPACTS:
+            return None, trial, impacts
+
+        # up to the touch
+        failure, part, at, q, v = _locate(model, state, advance, memory, trial, here, bounce, q, v, t, left)
+        if failure is not None:
+            return failure, memory, impacts
+
+        # the jump, at everything that touches
+        speed = -np.einsum("knv,v->kn", at.J, v)[:, 0]
+        near = (at.gap <= 2.0 * _tolerance(left, speed)) | bounce
+        lively = np.where(speed > rest_speed, e[at.pair], 0.0)
+        v = strike(free_inverse(model, t + part, q), at.J[near], v, lively[near], mu[at.pair[near]])
+        memory = start(State(t + part, q, v))
+        impacts += 1
+        t += part
+        if end - t <= 1e-9 * h:
+            return None, memory, impacts
+
+
+def bouncing(
+    here: Touch, found: FloatArray, v: FloatArray, e: FloatArray, rest_speed: float, left: float
+) -> NDArray[np.bool_]:
+    """Which contacts of a step (n,) strike in it: closed by its end, with restitution, and faster than they may rest.
+
+    A contact that touches already is at rest unless it closes.
+    """
+    if len(here.pair) == 0:
+        return np.zeros(0, dtype=bool)
+    speed = -(here.J[:, 0] @ v)
+    # a force that the barrier leaves far from a touch is none
+    pushed = (found[:, 2] <= _tolerance(left, speed)) & (found[:, 3] > 0.0)
+    # speed with which the gap closes on average, where it was open
+    closing = np.where(here.gap > _tolerance(left, speed), np.maximum(speed, here.gap / left), speed)
+    return np.asarray(pushed & (e[here.pair] > 0.0) & (closing > rest_speed))
+
+
+def _tolerance(length: float, speed: Any) -> Any:
+    """How near counts as touching, metres."""
+    return np.maximum(_FINEST, _NEAR * length * np.abs(speed))
+
+
+def _locate(
+    model: Model, state: Any, advance: Advance, memory: Memory, frozen: Memory, here: Touch,
+    bounce: NDArray[np.bool_], q: FloatArray, v: FloatArray, t: float, left: float,
+) -> tuple[str | None, float, Touch, FloatArray, FloatArray]:  # fmt: skip
+    """Time into the step at which the first of the striking contacts touches, with what touches, q and v there."""
+    low, high, part = 0.0, left, 0.0
+    for _ in range(_MOST_TRIALS):
+        # Newton's step on the gap that closes first, kept between what is open and what is closed
+        speed = -(here.J[bounce, 0] @ v)
+        tolerance = _tolerance(left, speed)
+        near = here.gap[bounce] <= tolerance
+        if near.any():
+            break
+        ahead = part + float(np.min(np.where(speed > 0.0, here.gap[bounce] / np.maximum(speed, 1e-300), np.inf)))
+        ahead = ahead if low < ahead < high else 0.5 * (low + high)
+        now = _copy(memory)
+        failure, _ = advance(now, t, ahead)
+        if failure is not None:
+            return failure, part, here, q, v
+        q1, v1 = state(now)
+        then = touch_at(model, frozen, q1)
+        # beyond the touch only the force of the contact keeps the points apart
+        if (then.gap[bounce] < 0.1 * _tolerance(left, then.J[bounce, 0] @ v1)).any():
+            high = ahead
+        else:
+            low, part, here, q, v = ahead, ahead, then, q1, v1
+        if high - low <= 1e-12 * left:
+            break
+    return None, part, here, q, v
+
+
+def _copy(memory: Memory) -> Memory:
+    """A memory that a trial may change."""
+    return {name: array.copy() for name, array in memory.items()}

@@ -1,0 +1,140 @@
+"""Chains of four-link segments, with a loop in each, through their singular positions."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from leastaction.papers.bruedigam_chains import segments
+from leastaction.papers.common import columns, few_ticks, legend_outside, slope
+from leastaction.papers.registry import Claim, Context, Result, experiment
+
+_DT, _STEPS, _TILT = 0.01, 1000, 0.5
+_OURS, _PEER, _FINE = "maximal", "rk4", "rk4, 1 ms"
+
+# a loop is open for this comparison beyond a centimetre
+_OPEN = 0.01
+
+Rows = list[dict[str, Any]]
+
+
+@experiment(
+    "bruedigam2020-fig6",
+    paper="Brüdigam, Manchester 2020, Fig. 6; Brüdigam, Sosnowski, Manchester, Hirche 2023, Fig. 9(a)",
+    title="1000 steps of chains of four-link segments through their singular positions",
+    aliases=("bruedigam2023-fig9a",),
+)
+def figure6(context: Context) -> Result:
+    """Rhombi of links of 1 m and 1 kg, open by 45 degrees and tilted by 0.5 rad, at rest; 1 to 64 (1 to 8 if quick).
+
+    The papers do not give the start. Their integrator in minimal coordinates is RigidBodyDynamics.jl; here
+    ``RungeKutta(4)``, with loops closed by accelerations only, at the same step and at a tenth of it.
+    """
+    counts = (1, 2, 4, 8) if context.quick else (1, 2, 4, 8, 16, 32, 64)
+    rows: Rows = []
+    for n in counts:
+        context.progress(f"{n} segments")
+        rows.append(segment_run(n, _OURS))
+        if n <= 4:
+            rows += [segment_run(n, _PEER), segment_run(n, _FINE)]
+    return Result(_claims(rows), {"": rows}, {"": _figure(rows)})
+
+
+def segment_run(n: int, name: str) -> dict[str, Any]:
+    """10 s of a chain: steps, gaps, energy and the smallest processor time of three runs."""
+    from leastaction.methods.maximal import Maximal
+    from leastaction.methods.runge_kutta import RungeKutta
+    from leastaction.simulate import simulate
+
+    model, method = segments(n, tilt=_TILT), (Maximal() if name == _OURS else RungeKutta(4))
+    fine = 10 if name == _FINE else 1
+    times = []
+    for _ in range(3 if name == _OURS else 1):
+        begin = time.process_time()
+        run = simulate(model, dt=_DT / fine, duration=_STEPS * _DT, method=method, save_every=fine, on_failure="keep")
+        times.append(time.process_time() - begin)
+    # until the first loop is open
+    gaps = run.constraint_error
+    wide = np.flatnonzero(~(gaps < _OPEN))
+    last = int(wide[0]) if len(wide) else len(gaps)
+    total = _energy(run, last)
+    return {
+        "method": name,
+        "segments": n,
+        "steps": run.steps // fine,
+        "closed until (s)": float(run.t[last - 1]),
+        "largest gap (m)": float(gaps[:last].max()),
+        "energy error (J)": float(np.abs(total - total[0]).max()),
+        "iterations": run.report.counters.get("iterations", 0) / max(run.steps, 1),
+        "time (s)": min(times) if run.steps == _STEPS * fine else float("nan"),
+        "stopped": run.report.failure or "",
+    }
+
+
+def _energy(run: Any, rows: int) -> Any:
+    """Total energy of the first rows, joules."""
+    from leastaction import dynamics
+
+    energy = dynamics.energy(run.model, run.q[:rows], run.v[:rows])
+    return energy.kinetic + energy.potential
+
+
+def _claims(rows: Rows) -> list[Claim]:
+    """Statements of both papers on these chains."""
+    mine = [row for row in rows if row["method"] == _OURS]
+    whole = [row for row in mine if not row["stopped"]]
+    early = [f"{row['segments']} ({row['steps']})" for row in mine if row["stopped"]]
+    words = f"{len(whole)} of {len(mine)} chains" + (
+        f"; stopped at segments (steps): {', '.join(early)}" if early else ""
+    )
+    gap = max(row["largest gap (m)"] for row in mine)
+    errors = max(row["energy error (J)"] / row["segments"] ** 2 for row in whole)
+    power = _power(whole)
+    claims = [
+        Claim("maximal coordinates simulate every chain for 1000 steps", "yes", words, not early),
+        Claim("largest gap of a loop, m", "not given", f"{gap:.1e}", gap < 1e-9),
+        Claim(
+            "largest energy error of a chain that came to the end, over the square of its segments, J",
+            "not given",
+            f"{errors:.2g}",
+            errors < 1.0,
+        ),
+        Claim(
+            "no longer fully linear, but modest: exponent of the time", "above 1, modest", round(power, 2), power < 1.5
+        ),
+    ]
+    for name in (_PEER, _FINE):
+        runs = [row for row in rows if row["method"] == name]
+        words = ", ".join(f"{row['closed until (s)']:.3g} ({row['segments']})" for row in runs)
+        lost = all(row["closed until (s)"] < _STEPS * _DT for row in runs if row["segments"] > 1)
+        text = f"{name} is unable to simulate two or more segments: seconds until a loop is open by 1 cm (segments)"
+        claims.append(Claim(text, "unable", words, lost))
+    return claims
+
+
+def _power(rows: Rows) -> float:
+    """Exponent of the time from two segments on."""
+    n, seconds = columns([row for row in rows if row["segments"] > 1], "segments", "time (s)")
+    return slope(n.tolist(), seconds.tolist())
+
+
+def _figure(rows: Rows) -> Any:
+    """Time over segments, and how long the loops stay closed."""
+    from leastaction.plot import colour_of, styled
+
+    def draw(figure: Any) -> None:
+        a, b = figure.subplots(1, 2)
+        n, seconds = columns(rows, "segments", "time (s)", method=_OURS)
+        a.loglog(n, 1e3 * seconds, marker="o", markersize=3.5, label=_OURS, **colour_of(0))
+        a.set(title="1000 steps", xlabel="segments", ylabel="processor time  (ms)")
+        few_ticks(a)
+        for index, name in enumerate((_OURS, _PEER, _FINE)):
+            n, end = columns(rows, "segments", "closed until (s)", method=name)
+            b.semilogx(n, end, marker="o", markersize=3.5, label=name, **colour_of(index))
+        b.set(title="loops closed to 1 cm until", xlabel="segments", ylabel="s", ylim=(0, 1.05 * _STEPS * _DT))
+        few_ticks(b, "x")
+        legend_outside(b)
+
+    return styled(draw, 10.5, 3.6)

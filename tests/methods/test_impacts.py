@@ -1,0 +1,141 @@
+"""Restitution: impacts are located inside a step, and obey Newton's law with Coulomb friction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from leastaction.methods.impacts import free_inverse, strike
+
+G = 9.81
+
+
+def thrown(shape: la.Sphere | la.Box, restitution: float, friction: float = 0.5) -> la.Model:
+    m = la.Mechanism("thrown")
+    m.add_body("body", shape=shape, mass=1.0)
+    m.add_joint("root", "free", parent="world", child="body")
+    m.add_ground(friction=friction, restitution=restitution)
+    return m.build()
+
+
+def dropped(model: la.Model, height: float, **more: object) -> la.State:
+    q = model.neutral()
+    q[2] = height
+    return model.state(q, **more)
+
+
+class TestBall:
+    def test_it_hits_at_the_exact_times(self):
+        model, dt, e = thrown(la.Sphere(0.1), 0.8), 0.01, 0.8
+        run = la.simulate(model, dropped(model, 1.1), dt=dt, duration=3.0, method=la.Maximal())
+        speed = np.sqrt(2.0 * G)
+        exact = speed / G + np.concatenate([[0.0], np.cumsum(2.0 * speed * e ** np.arange(1, 6) / G)])
+        vz = run.v[:, 5]
+        hits = run.t[1:][(vz[:-1] < 0.0) & (vz[1:] > 0.0)]
+        # a row follows on each hit: measured 0.0057 to 0.0099 s later
+        assert len(hits) == 6
+        assert np.all(hits - exact > -1e-4 * dt)
+        assert np.all(hits - exact < 1.05 * dt)
+        # never below the ground: lowest row measured 9e-5 m above it
+        assert (run.q[:, 2] > 0.1).all()
+        assert run.report.counters["impacts"] == 6
+
+    def test_without_loss_it_keeps_its_energy(self):
+        model = thrown(la.Sphere(0.1), 1.0)
+        run = la.simulate(model, dropped(model, 1.1), dt=0.01, duration=10.0, method=la.Maximal())
+        assert run.report.counters["impacts"] == 11
+        # measured 7e-7 in 11 impacts
+        assert np.ptp(run.energy.total) < 3e-6 * run.energy.total[0]
+
+    def test_it_comes_to_rest(self):
+        model = thrown(la.Sphere(0.1), 0.5)
+        run = la.simulate(model, dropped(model, 0.4), dt=0.01, duration=3.0, method=la.Maximal())
+        # measured 1e-10 m above the ground
+        assert 0.0 < run.q[-1, 2] - 0.1 < 1e-8
+        # slower than the rest speed nothing bounces
+        calm = la.simulate(model, dropped(model, 0.4), dt=0.01, duration=3.0, method=la.Maximal(rest_speed=10.0))
+        assert calm.report.counters["impacts"] == 0
+
+    def test_friction_makes_it_roll_at_once(self):
+        model = thrown(la.Sphere(0.1), 0.5, friction=5.0)
+        state = dropped(model, 0.6, v=[0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+        run = la.simulate(model, state, dt=0.01, duration=0.5, method=la.Maximal())
+        forward = run.momentum.linear[-1, 0]
+        # the point that touches sticks: 5/7 of the speed. measured to 9e-12
+        assert forward == pytest.approx(5.0 / 7.0, abs=1e-9)
+
+    def test_a_run_goes_on_as_if_it_had_not_stopped(self):
+        model = thrown(la.Sphere(0.1), 0.8)
+        start = dropped(model, 0.3, v=[1.0, 2.0, 3.0, 0.5, 0.0, 0.0])
+        whole = la.simulate(model, start, dt=0.01, duration=0.6, method=la.Maximal())
+        half = la.simulate(model, start, dt=0.01, duration=0.3, method=la.Maximal())
+        both = la.resume(half, 0.3)
+        assert np.array_equal(whole.q, both.q)
+        assert np.array_equal(whole.v, both.v)
+
+    def test_an_impact_is_no_contact_force(self):
+        model = thrown(la.Sphere(0.1), 0.8)
+        run = la.simulate(model, dropped(model, 0.3), dt=0.01, duration=0.5, method=la.Maximal())
+        # a plastic step would push with many times the weight; measured 3e-7 N
+        assert run.contacts.normal_force.max(initial=0.0) < 0.1 * G
+
+
+def test_a_tumbling_box_never_gains_energy():
+    model = thrown(la.Box((0.2, 0.3, 0.1)), 0.5)
+    q = model.neutral()
+    q[2], q[3:] = 0.5, np.array([0.9, 0.3, 0.2, 0.1]) / np.linalg.norm([0.9, 0.3, 0.2, 0.1])
+    run = la.simulate(model, model.state(q, v=[1.0, 2, 0, 0.5, 0, 0]), dt=0.01, duration=4.0, method=la.Maximal())
+    energy = run.energy.total
+    assert run.report.counters["impacts"] >= 5
+    # measured 3e-9
+    assert np.diff(energy).max() < 1e-7 * energy[0]
+    # it lies still: what is left is one step of falling
+    assert np.abs(run.v[-1]).max() < G * 0.01
+
+
+class TestStrike:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_the_law_holds_at_every_point(self, seed):
+        rng = np.random.default_rng(seed)
+        n, nv = 3, 12
+        A = rng.normal(size=(nv, nv))
+        inverse = A @ A.T + np.eye(nv)
+        J, v = rng.normal(size=(n, 3, nv)), rng.normal(size=nv)
+        e, mu = rng.uniform(0.0, 1.0, n), rng.uniform(0.0, 1.0, n)
+        after = strike(inverse, J, v, e, mu)
+        # impulses from the jump, as the Jacobian has full rank
+        rows = J.reshape(3 * n, nv)
+        impulse = np.linalg.lstsq(inverse @ rows.T, after - v, rcond=None)[0].reshape(n, 3)
+        before, then = (rows @ v).reshape(n, 3), (rows @ after).reshape(n, 3)
+        slack = then[:, 0] + e * np.minimum(before[:, 0], 0.0)
+        size = np.abs(before).max()
+        # each measured below 4e-15
+        assert slack.min() > -1e-10 * size
+        assert impulse[:, 0].min() > -1e-10 * size
+        assert np.abs(slack * impulse[:, 0]).max() < 1e-10 * size**2
+        assert (np.linalg.norm(impulse[:, 1:], axis=1) < mu * impulse[:, 0] + 1e-10 * size).all()
+        # where it slides, friction is largest and points against the slip
+        for k in range(n):
+            inside = np.linalg.norm(impulse[k, 1:]) < 0.999 * mu[k] * impulse[k, 0]
+            slip = then[k, 1:]
+            if impulse[k, 0] > 1e-9 and inside:
+                assert np.linalg.norm(slip) < 1e-9 * size
+            elif impulse[k, 0] > 1e-9:
+                assert impulse[k, 1:] @ slip < 1e-9 * size
+
+    def test_loops_stay_closed(self):
+        model = la.models.four_bar().build()
+        state = la.project(model, model.state(v={"crank_hinge": 8.0}))
+        inverse = free_inverse(model, 0.0, state.q)
+        # one degree of freedom is left, and the loop's own motion is along it
+        values = np.linalg.eigvalsh(inverse)
+        assert values[-2] < 1e-9 * values[-1]
+        ahead = np.linalg.eigh(inverse)[1][:, -1]
+        # measured 4e-16
+        assert np.linalg.norm(state.v - ahead * (ahead @ state.v)) < 1e-9 * np.linalg.norm(state.v)
+
+
+def test_a_bad_rest_speed():
+    with pytest.raises(la.ModelError, match="rest_speed"):
+        la.Maximal(rest_speed=-1.0)
