@@ -153,13 +153,21 @@ def test_the_gradient_is_exact_through_a_change_of_chart():
         assert found["v"][k] == pytest.approx(there, rel=1e-6, abs=1e-8)  # measured 1e-9
 
 
-def test_other_methods_go_back_through_their_steps():
+@pytest.mark.parametrize(
+    "methods",
+    [
+        (la.Galerkin(2), la.RungeKutta(4), la.SemiImplicitEuler()),
+        pytest.param((la.Maximal(), la.Galerkin(4)), marks=pytest.mark.slow),
+    ],
+    ids=["few", "more"],
+)
+def test_other_methods_go_back_through_their_steps(methods):
     model = la.models.chain(3).build()
     rng = np.random.default_rng(5)
     state, controls = model.state(rng.normal(size=3), rng.normal(size=3)), rng.normal(size=(8, 3))
     objective = la.Reach("link3", (0.1, 0.2, 0.3), weight=2.0) + la.Effort(0.01)
     near = la.gradient(model, la.BDF(2), state, controls, 0.001, objective)
-    for method in (la.Galerkin(2), la.RungeKutta(4), la.SemiImplicitEuler()):
+    for method in methods:
         found = la.gradient(model, method, state, controls, 0.001, objective)
         direction = rng.normal(size=controls.shape)
         there = slope(lambda e, m=method, d=direction: value(model, m, state, controls + e * d, objective, 0.001), 1e-2)
