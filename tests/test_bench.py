@@ -38,7 +38,7 @@ def test_an_unknown_group_is_named():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("group", ["import", "kernels", "growth", "rollout", "lanes", "cold", "compile"])
+@pytest.mark.parametrize("group", ["import", "kernels", "growth", "rollout", "lanes", "redmax", "cold", "compile"])
 def test_every_bound_is_kept(group):
     rows = bench.GROUPS[group]()
     assert rows

@@ -230,7 +230,7 @@ def test_friction_and_parameters_that_do_not_count():
 def test_what_has_no_gradient_is_refused():
     model = la.models.pendulum().build()
     state, controls, objective = model.state(), np.zeros((3, 1)), la.Effort()
-    for method in ("lie-trapezoid", "linearly-implicit-euler", "adaptive", "hermite-simpson"):
+    for method in ("maximal-euler", "lie-trapezoid", "linearly-implicit-euler", "adaptive", "hermite-simpson"):
         with pytest.raises(la.UnsupportedError, match=f"{method}.* has no derivative"):
             la.gradient(model, method, state, controls, 0.01, objective)
     with pytest.raises(la.UnsupportedError, match="galerkin:2 has no derivative by mass"):

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
     from leastaction.objectives import Effort, Objective, Reach, Track
     from leastaction.observe import project
+    from leastaction.reduction import Reduction, constrained_dynamics
     from leastaction.simulate import resume, simulate
     from leastaction.solve.graph_system import GraphSystem
     from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, InteriorPoint, Newton
@@ -114,6 +115,8 @@ PUBLIC: dict[str, str | None] = {
     "forward_dynamics_derivatives": "leastaction.derivatives",
     "hybrid_dynamics": "leastaction.hybrid",
     "redmax": None,
+    "Reduction": "leastaction.reduction",
+    "constrained_dynamics": "leastaction.reduction",
     "lagrangian_hessian": "leastaction.linearize",
     "linearize": "leastaction.linearize",
     "gradient": "leastaction.gradient",
@@ -198,6 +201,7 @@ __all__ = [
     "PointSpring",
     "Potential",
     "Reach",
+    "Reduction",
     "ReversibleSteps",
     "RungeKutta",
     "SemiImplicitEuler",
@@ -212,6 +216,7 @@ __all__ = [
     "center_of_mass",
     "centroidal_map",
     "compare",
+    "constrained_dynamics",
     "energy",
     "forward_dynamics",
     "forward_dynamics_derivatives",

@@ -36,10 +36,11 @@ def linearize(
         state: start of the step.
         control: generalised forces (nv,) or a dict by joint name, held over the step; None is zero.
         dt: length of the step, seconds.
-        parameters: derivatives by parameters of the mechanism; not in this version.
+        parameters: names of parameters of the mechanism to differentiate by as well: "mass", "inertia", "friction"
+            (of contacts), with ``Maximal``.
 
     Returns:
-        A (2 nv, 2 nv), B (2 nv, nv) and the state at the end of the step.
+        A (2 nv, 2 nv), B (2 nv, nv), the state at the end of the step, and C by parameters.
     """
     check_model(model)
     if isinstance(method, str):
@@ -48,14 +49,17 @@ def linearize(
         raise ModelError(f"linearize: method must be a method such as la.Galerkin(4), got {type(method).__name__}.")
     if not isinstance(state, State):
         raise ModelError(f"linearize: state must be a state, got {type(state).__name__}; use model.state(q, v).")
-    if parameters is not None:
-        raise UnsupportedError("linearize: derivatives by parameters do not exist yet; leave parameters=None.")
+    names = (parameters,) if isinstance(parameters, str) else tuple(parameters or ())
+    for each in names:
+        if each not in method.parameters:
+            known = ", ".join(method.parameters) or "none"
+            raise UnsupportedError(f"linearize: {method.label} has no derivative by {each!r}; it has: {known}.")
     dt = check_number(dt, "linearize: dt", positive=True)
     check_supported(method, model)
     if model.constraint_size and isinstance(method, Explicit):
-        names = ", ".join(model.loop_names)
+        loops = ", ".join(model.loop_names)
         raise UnsupportedError(
-            f"linearize: '{model.name}' has closed loops ({names}); la.Galerkin and la.Maximal have a derivative."
+            f"linearize: '{model.name}' has closed loops ({loops}); la.Galerkin and la.Maximal have a derivative."
         )
     # a state of another model has other sizes
     state = model.state(state.q, state.v, state.t)
@@ -63,7 +67,8 @@ def linearize(
     if isinstance(method, Explicit):
         out = explicit_derivative(model, method, state, np.zeros(model.nv) if tau is None else tau, dt)
     else:
-        out = method.linearize(model, state, tau, dt)
+        derivative: Any = method.linearize
+        out = derivative(model, state, tau, dt, names) if names else derivative(model, state, tau, dt)
     if not isinstance(out, StepDerivative) or not (np.isfinite(out.A).all() and np.isfinite(out.B).all()):
         raise ConvergenceError(
             f"linearize: the derivative of {method.label} is not finite; take a smaller dt, or check laws and forces.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,12 @@ from leastaction.model.configuration import difference
 from leastaction.reference import samples as make
 
 KINDS = [kind for kind in make.MOVING_KINDS if kind != "composite"]
+
+
+@pytest.fixture
+def qp():
+    """The solver of quadratic programs, an extra."""
+    return pytest.importorskip("piqp")
 
 
 def body(shape, friction, **state):
@@ -36,7 +44,7 @@ def test_every_joint_with_springs_rotors_and_forces_has_order_one():
         run = la.simulate(model, x0, dt=T / steps, duration=T, method=la.MaximalEuler())
         errors.append([np.linalg.norm(difference(model, run.q[-1], final.q)), np.linalg.norm(run.v[-1] - final.v)])
     slopes = np.log2(np.array(errors[:-1]) / errors[1:])
-    assert np.abs(slopes - 1.0).max() < 0.1  # measured 0.03
+    assert np.abs(slopes - 1.0).max() < 0.1  # measured 0.01
 
 
 def test_joints_drift_apart_and_baumgarte_closes_them():
@@ -45,15 +53,15 @@ def test_joints_drift_apart_and_baumgarte_closes_them():
     for gain in (0.0, 50.0):
         method = la.MaximalEuler(baumgarte=gain)
         memory = method.start(model, x0)
-        assert np.abs(method.drift(model, memory)).max() < 1e-14  # measured 3e-17
+        assert np.abs(method.drift(model, memory)).max() < 1e-14  # measured 1e-16
         chunk = method.rollout(model, memory, Clock(0.0, 0.01), 0, 100, 1, Control(np.zeros((0, model.nv))))
         assert chunk.failure is None
         found[gain] = np.abs(method.drift(model, memory)).max()
-    assert 1e-3 < found[0.0] < 1e-1  # measured 2e-2: it is not hidden
-    assert found[50.0] < 0.2 * found[0.0]  # measured 0.03
+    assert 1e-3 < found[0.0] < 1e-2  # measured 3e-3 m: it is not hidden
+    assert found[50.0] < 0.2 * found[0.0]  # measured 0.08
 
 
-def test_a_sliding_ball_rolls_with_five_sevenths_of_its_speed():
+def test_a_sliding_ball_rolls_with_five_sevenths_of_its_speed(qp):
     """Both friction models; the error of first order halves with dt."""
     model, x0 = body(la.Sphere(0.1), 0.5, q=[0, 0, 0.1, 1, 0, 0, 0], v=[0, 0, 0, 1.0, 0, 0])
     for friction in la.MaximalEuler, lambda: la.MaximalEuler("qp"):
@@ -62,26 +70,26 @@ def test_a_sliding_ball_rolls_with_five_sevenths_of_its_speed():
             run = la.simulate(model, x0, dt=dt, duration=0.15, method=friction())
             speed = (run.poses("thing")[-1, 0, 3] - run.poses("thing")[-2, 0, 3]) / dt
             errors.append(abs(speed - 5 / 7))
-        assert errors[0] < 0.02  # measured 0.013
-        assert errors[1] < 0.6 * errors[0]  # measured 0.5
+        assert errors[0] < 0.02  # measured 0.007
+        assert errors[1] < 0.6 * errors[0]  # measured 0.51
 
 
-def test_a_box_stops_where_coulomb_says_and_forces_are_in_newtons():
+def test_a_box_stops_where_coulomb_says_and_forces_are_in_newtons(qp):
     model, x0 = body(la.Box((0.2, 0.3, 0.1)), 0.3, q=[0, 0, 0.05, 1, 0, 0, 0], v=[0, 0, 0, 1.0, 0, 0])
     dt = 0.005
     run = la.simulate(model, x0, dt=dt, duration=0.4, method=la.MaximalEuler())
     # Euler's sum of the velocities at the ends of the steps is short by half a step
-    assert run.q[-1, 0] == pytest.approx(1.0 / (2 * 0.3 * 9.81) - 0.5 * dt, abs=1e-4)  # measured 1e-6
-    assert np.abs(run.q[:, 2] - 0.05).max() < 1e-7  # measured 1e-9
+    assert run.q[-1, 0] == pytest.approx(1.0 / (2 * 0.3 * 9.81) - 0.5 * dt, abs=1e-4)  # measured 1.5e-6
+    assert np.abs(run.q[:, 2] - 0.05).max() < 1e-7  # measured 2e-13
     sliding = run.contacts
-    assert sliding.normal_force[10].sum() == pytest.approx(2.0 * 9.81, rel=1e-6)  # measured 1e-9
-    assert sliding.friction[10].sum() == pytest.approx(0.3 * 2.0 * 9.81, rel=1e-6)  # measured 1e-9
+    assert sliding.normal_force[10].sum() == pytest.approx(2.0 * 9.81, rel=1e-6)  # measured 0
+    assert sliding.friction[10].sum() == pytest.approx(0.3 * 2.0 * 9.81, rel=1e-6)  # measured 1e-11
     # the one program relaxes the cone: what slides is lifted
     lifted = la.simulate(model, x0, dt=dt, duration=0.05, method=la.MaximalEuler("qp"))
-    assert lifted.q[:, 2].max() > 0.0505  # measured 0.0515
+    assert lifted.q[:, 2].max() > 0.0505  # measured 0.0545
 
 
-def test_a_stack_limits_and_dry_friction():
+def test_a_stack_limits_and_dry_friction(qp):
     """Two boxes on each other, a hinge whose dry friction holds it, and a slider that meets its enforced stop."""
     m = la.Mechanism("all")
     for name in ("low", "high"):
@@ -100,11 +108,11 @@ def test_a_stack_limits_and_dry_friction():
     x0 = model.state(q={"low_root": [0, 0, 0.05, 1, 0, 0, 0], "high_root": [0.05, 0, 0.15, 1, 0, 0, 0]})
     run = la.simulate(model, x0, dt=0.01, duration=0.3, method=la.MaximalEuler())
     # m g c = 0.98 N m is less than the 2 N m of dry friction
-    assert np.abs(run.q[-1, model.joint("hinge").q]).max() < 1e-9  # measured 1e-12
-    assert run.q[:, model.joint("slider").q].min() == pytest.approx(-0.05, abs=1e-9)  # measured 1e-12
+    assert np.abs(run.q[-1, model.joint("hinge").q]).max() < 1e-9  # measured 4e-14
+    assert run.q[:, model.joint("slider").q].min() == pytest.approx(-0.05, abs=1e-9)  # measured 3e-14
     for name in ("low_root", "high_root"):
         part = run.q[:, model.joint(name).q]
-        assert np.abs(part - part[0]).max() < 1e-6  # measured 1e-9
+        assert np.abs(part - part[0]).max() < 1e-6  # measured 4e-9
     with pytest.raises(la.ModelError, match=r"'slider' starts at .*, beyond its enforced limit"):
         la.simulate(model, model.state(q={"slider": 0.1}), dt=0.01, duration=0.1, method=la.MaximalEuler())
     with pytest.raises(la.ModelError, match=r"contact of 'low' and 'high' is 0\.1 m deep"):
@@ -124,7 +132,7 @@ def inequality(sign, bound, name):
     )
 
 
-def test_inequalities_of_the_user_and_a_contradiction():
+def test_inequalities_of_the_user_and_a_contradiction(qp):
     m = la.Mechanism("thing")
     m.add_body("thing", mass=1.0, inertia=(1.0, 1.0, 1.0))
     m.add_joint("root", "free", parent="world", child="thing")
@@ -156,3 +164,60 @@ def test_refusals_and_options():
     m.add_joint("j", "composite", parent="world", child="b", parts=parts, armature=0.1)
     with pytest.raises(la.UnsupportedError, match="'j' has 7 coordinates"):
         la.simulate(m.build(), dt=0.01, duration=0.1, method=la.MaximalEuler())
+
+
+def test_friction_of_a_bearing_is_that_of_its_load(qp):
+    """A wheel on a shaft of eight points in each ring: the load W is spread as W cos / 4, so that they sum to 1.2 W."""
+    m = la.Mechanism("wheel")
+    m.add_body("wheel", mass=2.0, inertia=(0.01, 0.02, 0.01))
+    m.add_joint("hinge", "revolute", parent="world", child="wheel", axis=(0, 1, 0))
+    model = m.build()
+    mu, radius, dt = 0.2, 0.05, 0.01
+    method = la.MaximalEuler(bearings={"hinge": (mu, radius, 0.1)})
+    run = la.simulate(model, model.state(v={"hinge": 10.0}), dt=dt, duration=1.0, method=method)
+    slowing = -np.diff(run.v[:, 0]) / dt * 0.02 / (mu * 2.0 * 9.81 * radius)
+    ring = np.abs(np.cos(np.arange(8) * np.pi / 4)).sum() / 4
+    assert slowing[0] == pytest.approx(ring, rel=1e-6)  # measured 3e-8
+    # between two points the sum is a little larger; then the wheel stands
+    assert slowing[:50].max() < 1.0824 * ring + 1e-6  # measured 1.0824 ring, 1 / cos(pi / 8)
+    assert np.abs(run.v[-5:]).max() < 1e-9  # measured 4e-32
+    assert la.MaximalEuler(**method.options()).bearings == method.bearings
+    # a load makes the difference: the same wheel without weight turns on
+    m.gravity = np.zeros(3)
+    free = la.simulate(m.build(), model.state(v={"hinge": 10.0}), dt=dt, duration=0.1, method=method)
+    assert free.v[-1, 0] == pytest.approx(10.0, abs=1e-9)  # measured 0
+
+
+def test_bearings_in_a_loop_on_the_ground_and_what_they_refuse(qp):
+    """A loop whose hinges rub loses energy faster than one without; a ball joint and a slider have bearings too."""
+    model = la.models.four_bar().build()
+    x0 = la.project(model, model.state(v=[6.0, 0.0, 0.0]))
+    bearings = {name: (0.5, 0.01, 0.02) for name in model.joint_names}
+    ends = [
+        la.simulate(model, x0, dt=0.002, duration=0.1, method=method).energy.total[-1]
+        for method in (la.MaximalEuler(), la.MaximalEuler(bearings=bearings))
+    ]
+    assert ends[1] < ends[0] - 0.01  # measured 0.043 J
+    m = la.Mechanism("two")
+    m.add_body("slider", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    m.add_joint("rail", "prismatic", parent="world", child="slider", axis=(1, 0, 0))
+    m.add_body("bob", mass=1.0, com=(0.0, 0.0, -0.2), inertia=(0.01, 0.01, 0.01))
+    m.add_joint("ball", "spherical", parent="slider", child="bob")
+    model = m.build()
+    method = la.MaximalEuler(bearings={"rail": (0.3, 0.02, 0.1), "ball": (0.3, 0.02, 0.02)})
+    x0 = model.state(v={"rail": 1.0, "ball": [0.0, 3.0, 1.0]})
+    run = la.simulate(model, x0, dt=0.005, duration=0.3, method=method)
+    assert (np.diff(run.energy.total) < 0).all()  # measured -5e-4 J
+    assert run.energy.total[-1] < run.energy.total[0] - 0.1  # measured 0.56 J1
+    for bearings, words in (({"ball": (0.3, 0.02)}, "give"), ({"ball": (0.3, 0.0, 0.1)}, "must be positive")):
+        with pytest.raises(la.ModelError, match=words):
+            la.MaximalEuler(bearings=bearings)
+    with pytest.raises(la.ModelError, match="no joint 'nothing'"):
+        la.simulate(model, x0, dt=0.01, duration=0.1, method=la.MaximalEuler(bearings={"nothing": (0.3, 0.02, 0.1)}))
+
+
+def test_contact_without_the_extra_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "piqp", None)
+    model, x0 = body(la.Sphere(0.1), 0.5, q=[0, 0, 0.1, 1, 0, 0, 0])
+    with pytest.raises(la.ModelError, match=r"need PIQP: pip install 'leastaction\[qp\]'"):
+        la.simulate(model, x0, dt=0.01, duration=0.1, method=la.MaximalEuler())

@@ -70,6 +70,36 @@ class TestContact:
         model, state = body(la.Sphere(0.1), 0.1, v)
         assert error(model, after(model, state, 0.05)) < bound
 
+    @pytest.mark.parametrize("v", [[0.0, 0, 0, 2, 0.5, 0], [0.0, 10, 0, 1, 0, 0]], ids=["sliding", "rolling"])
+    def test_by_mass_inertia_and_friction(self, v):
+        inertia = 0.004 * np.eye(3)
+
+        def ball(mass: float = 1.0, change: float | np.ndarray = 0.0, friction: float = 0.5) -> la.Model:
+            m = la.Mechanism("ball")
+            m.add_body("ball", shape=la.Sphere(0.1), mass=mass, inertia=inertia + change)
+            m.add_joint("root", "free", parent="world", child="ball")
+            m.add_ground(friction=friction)
+            return m.build()
+
+        model, tau = ball(), 0.1 * np.arange(1.0, 7.0)
+        q = model.neutral()
+        q[2] = 0.1
+        state = after(model, model.state(q, v), 0.05)
+        C = la.linearize(model, la.Maximal(), state, tau, 0.01, parameters=("mass", "inertia", "friction")).C
+        slope = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, 1]])
+        changes = {
+            "mass": (C["mass"]["ball"], lambda e: {"mass": 1.0 + e}),
+            "friction": (C["friction"]["ball", "world"], lambda e: {"friction": 0.5 + e}),
+            "inertia": (np.einsum("kij,ij->k", C["inertia"]["ball"], slope), lambda e: {"change": 0.1 * e * slope}),
+        }
+        for name, (found, change) in changes.items():
+            ends = [la.Maximal().step(ball(**change(e)), state, 0.01, tau) for e in (1e-6, -1e-6)]
+            expected = np.concatenate([difference(model, ends[1].q, ends[0].q), ends[0].v - ends[1].v]) / 2e-6
+            if name == "inertia":
+                found = 0.1 * found
+            # measured 2e-9 to 4e-8 of the largest number
+            assert np.abs(found - expected).max() < 1e-6 * max(np.abs(expected).max(), 1.0), name
+
     def test_a_box_in_the_air(self):
         model, state = body(la.Box((0.2, 0.3, 0.1)), 0.3, [1.0, 2, 3, 1, 0.3, 0])
         # measured 4e-8, the error of the differences

@@ -70,3 +70,23 @@ def test_slider_crank_follows_its_formula(loop_gap, loop_rates):
     for name, length, published, slack in (("crank", r, 0.002727, 0.011), ("rod", l, 0.0045339259, 2e-4)):
         moment = model.mechanism.bodies[name].mass * length**2 / 3
         assert moment == pytest.approx(published, rel=slack)  # measured 0.0099 and 1.8e-4
+
+
+def test_strandbeest_has_one_freedom_and_walks_on_a_level_line(loop_rates):
+    from leastaction.models.jansen import LENGTHS
+
+    toes = []
+    for angle in np.linspace(0, 2 * np.pi, 24, endpoint=False):
+        m = models.strandbeest(unit=1.0, angle=angle)
+        model = m.build()
+        rates = loop_rates(model, model.neutral())
+        assert np.linalg.matrix_rank(rates, tol=1e-9 * np.abs(rates).max()) == model.nv - 1
+        poses = la.poses(model, model.neutral())
+        toes.append((poses["left_foot"] @ m.frames["left_toe"].pose)[:3, 3])
+    toes = np.array(toes)
+    assert np.abs(toes[:, 1]).max() == 0
+    # while it stands the toe is on a line: half of the turn within 2 of his units, and it is lifted by much more
+    low = np.sort(toes[:, 2]) - toes[:, 2].min()
+    assert low[11] < 2  # measured 1.44
+    assert low[-1] > 15  # measured 22.2
+    assert LENGTHS["m"] * 2 < np.ptp(toes[:, 0]) < 100  # measured 67.8

@@ -106,6 +106,7 @@ def test_times_of_chains(tmp_path):
 
 @pytest.mark.slow
 def test_segments(tmp_path):
+    pytest.importorskip("mujoco")
     verdict, result = verdicts("bruedigam2020-fig6", tmp_path)
     assert [text for text in failing(verdict) if "exponent" not in text and "fully linear" not in text] == []
     ours = [row for row in result.tables[""] if row["method"] == "maximal"]
@@ -130,3 +131,14 @@ def test_exoskeleton(tmp_path):
     torque = {(row["patient"], row["scale"]): row["largest elbow torque (N m)"] for row in result.tables[""]}
     assert torque["healthy", 1.0] == pytest.approx(4.70, abs=0.01)  # measured 4.696
     assert torque["spastic", 1.0] == pytest.approx(6.60, abs=0.01)  # measured 6.599
+
+
+@pytest.mark.slow
+def test_quadruped_learns(tmp_path):
+    verdict, result = verdicts("bruedigam2023-fig13", tmp_path)
+    # distance and velocity are not judged in the quick form
+    assert list(verdict.values()) == [None, None, True, True, True]
+    rows = result.tables[""]
+    assert len(rows) == 11
+    assert [row["steps"] for row in rows] == [2000] * 11
+    assert abs(rows[0]["distance (m)"]) < 0.01  # measured -0.0018, standing

@@ -13,6 +13,8 @@ it, so this costs ten digits of sixteen at most six. Two or three corrections ma
 (proximal terms, dampers of balls and free joints).
 
     D = (X, P, U) (2 m, .)   ends of each direction, + first      eps (m,)  how far they are
+    ends                     the mechanisms at the two ends, where a direction is one of its parameters
+    dmu (m, pairs)           change of friction coefficients along each direction
     y (nu,)  dx1             dlam (links,)                        df (contacts, 3), du (limits,)
 """
 
@@ -21,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leastaction.kernels._jit import MEMORY_OPTIONS, either, entry, optional, sweep
+from leastaction.kernels._jit import MEMORY_OPTIONS, either, entry, kernel, optional, sweep
 from leastaction.kernels._lanes import ld6
 from leastaction.kernels.bodywise import make_bodies, shifted
 from leastaction.kernels.bodywise_contact import (
@@ -45,7 +47,7 @@ from leastaction.kernels.galerkin_links import make_links
 from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE
 from leastaction.kernels.layout import MASS
 from leastaction.kernels.legendre import rates_of
-from leastaction.spatial._source.vector import dot6
+from leastaction.spatial._source.vector import add3, dot6, scale3, sub3
 
 # Corrections of a direction at most, and the part of the first right-hand side at which they end.
 CORRECTIONS, SMALL = 6, 1.0e-11
@@ -112,8 +114,23 @@ def note_gaps(contacts, T, limits, moves, count, B, side):
         moves[5][k, side] = limits.bounds[k, 0] * (B.x1[limits.where[k, 1]] - limits.bounds[k, 1])
 
 
+@kernel
+def by_friction(T, k, kappa, dmu):
+    """Change of the forces of a contact, at fixed gap and slip, where its friction coefficient changes by dmu."""
+    mu = T.mu[k]
+    if dmu == 0.0 or mu <= 0.0:
+        return (0.0, 0.0, 0.0)
+    e = 1.0e-5 * mu
+    T.mu[k] = mu + e
+    plus = contact_at(T, k, kappa)[3]
+    T.mu[k] = mu - e
+    minus = contact_at(T, k, kappa)[3]
+    T.mu[k] = mu
+    return scale3(dmu / (2.0 * e), sub3(plus, minus))
+
+
 @optional(None)
-def contact_rhs(contacts, T, limits, moves, count, kappa, h, eps, plan, E, B, c):
+def contact_rhs(contacts, T, limits, moves, count, kappa, h, eps, dmu, plan, E, B, c):
     """Blocks of contacts and limits, and on the right-hand side what is missing in their forces."""
     contact_blocks(count, T, limits, B.x1, kappa, h, plan, E, B)
     for i in range(B.W.shape[0]):
@@ -126,6 +143,7 @@ def contact_rhs(contacts, T, limits, moves, count, kappa, h, eps, plan, E, B, c)
         d2 = (moves[2][k, 2] - moves[2][k, 5]) / (2.0 * eps)
         f = (-r0[0] * d0 - r0[1] * d1 - r0[2] * d2, -r1[0] * d0 - r1[1] * d1 - r1[2] * d2,
              -r2[0] * d0 - r2[1] * d1 - r2[2] * d2)  # fmt: skip
+        f = add3(f, by_friction(T, k, kappa, dmu[T.ints[k, 3]]))
         push_bodies(T, k, B.W, h, (f[0] - moves[1][k, 0], f[1] - moves[1][k, 1], f[2] - moves[1][k, 2]))
         for e in range(3):
             moves[1][k, e] = f[e]
@@ -278,9 +296,9 @@ def set_rhs(c, B):
 
 
 @entry
-def linearize(system, plan, contacts, limits, kept, t, h, x, p, control, active, numbers, most, X, P, U, eps, out_y,
+def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, active, numbers, most, X, P, U, eps, dmu,
               out_x, out_p, x1, p1):  # fmt: skip
-    """Directions out_y (m, nu) of x1, and the ends out_x (2 m, nx), out_p (2 m, nu) of the next state; x1, p1: itself.
+    """The ends out_x (2 m, nx), out_p (2 m, nu) of the next state along every direction; x1, p1: the next state.
 
     numbers: tolerance, barrier, barrier of a warm start. Returns a status of ``bodywise_step.rollout``.
     """
@@ -325,8 +343,8 @@ def linearize(system, plan, contacts, limits, kept, t, h, x, p, control, active,
             # what is left on the right-hand side
             for side in range(2):
                 e = eps[j] if side == 0 else -eps[j]
-                at_end(side, j, e, D, contacts, limits, system, t, h, work, active, rate_of, xb, y, pc, B, f, L, T, nc,
-                       moves, lam, ua, xi)  # fmt: skip
+                at_end(side, j, e, D, contacts, limits, ends[side], t, h, work, active, rate_of, xb, y, pc, B, f, L, T,
+                       nc, moves, lam, ua, xi)  # fmt: skip
                 copy(B.y, r[side])
                 note_gaps(contacts, T, limits, moves, nc, B, side)
                 note_links(system.loops, L, lam, side)
@@ -351,7 +369,7 @@ def linearize(system, plan, contacts, limits, kept, t, h, x, p, control, active,
             for i in range(B.W.shape[0]):
                 for q in range(6):
                     B.W[i, q] = 0.0
-            contact_rhs(contacts, T, limits, moves, nc, kappa, h, eps[j], plan, E, B, c)
+            contact_rhs(contacts, T, limits, moves, nc, kappa, h, eps[j], dmu[j], plan, E, B, c)
             link_rhs(system.loops, plan, lam, B, eps[j])
             set_rhs(c, B)
             if not solve_bodies(plan, tree, B, E, h):
@@ -361,12 +379,11 @@ def linearize(system, plan, contacts, limits, kept, t, h, x, p, control, active,
             move_forces(contacts, T, limits, moves, nc, kappa, B)
             move_multipliers(system.loops, plan, lam, B)
         # the next states at both ends
-        copy(y, out_y[j])
         for side in range(2):
             e = eps[j] if side == 0 else -eps[j]
-            at_end(side, j, e, D, contacts, limits, system, t, h, work, active, rate_of, xb, y, pc, B, f, L, T, nc,
+            at_end(side, j, e, D, contacts, limits, ends[side], t, h, work, active, rate_of, xb, y, pc, B, f, L, T, nc,
                    moves, lam, ua, xi)  # fmt: skip
-            finish(system, t, h, X[2 * j + side], work, active, B, f, ua, c1, F1, out_p[2 * j + side])
+            finish(ends[side], t, h, X[2 * j + side], work, active, B, f, ua, c1, F1, out_p[2 * j + side])
             copy(B.x1, out_x[2 * j + side])
         if not all_finite(out_p[2 * j]):
             return NOT_FINITE

@@ -164,7 +164,7 @@ class Method(ABC):
     6. ``start(model, state)``: its memory at the first state.
     7. ``rollout(...)``: many steps in one call, in place on the memory.
     8. ``options()``: the arguments that make it again, as plain numbers and words.
-    9. ``linearize(...)``: derivative of its step, if it has one.
+    9. ``linearize(...)``: derivative of its step, if it has one; where it has ``parameters``, it takes their names.
 
     ``step`` is made from these. A class is abstract or final.
     """
@@ -174,6 +174,7 @@ class Method(ABC):
     symmetric: ClassVar[bool] = False
     conserves: ClassVar[frozenset[str]] = frozenset()
     supports: ClassVar[frozenset[str]] = frozenset()
+    parameters: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod

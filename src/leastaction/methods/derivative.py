@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import State
@@ -20,8 +21,11 @@ class StepDerivative:
         A: (2 nv, 2 nv) by the state at the start of the step.
         B: (2 nv, nv) by the generalised forces, which are held over the step.
         state: the state at the end of the step.
+        C: by parameters of the mechanism that were asked for: "mass" by body (2 nv,), "inertia" by body (2 nv, 3, 3)
+            (about the centre of mass, link axes), "friction" by pair of bodies (2 nv,).
     """
 
     A: FloatArray
     B: FloatArray
     state: State
+    C: dict[str, dict[Any, FloatArray]] = field(default_factory=dict)

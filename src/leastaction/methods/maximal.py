@@ -23,7 +23,7 @@ from leastaction.methods.base import (
 from leastaction.methods.closing import check_closed
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.impacts import bouncing, step_with_impacts, touch_at
-from leastaction.methods.maximal_linear import step_derivative
+from leastaction.methods.maximal_linear import PARAMETERS, Problem, step_derivative
 from leastaction.model.checks import WORLD, FloatArray, check_number
 from leastaction.model.contacts import ContactTable, contact_table
 from leastaction.model.couplings import elimination
@@ -64,6 +64,7 @@ class Maximal(Method):
     symplectic: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
     conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum", "constraints"})
+    parameters: ClassVar[tuple[str, ...]] = PARAMETERS
     supports: ClassVar[frozenset[str]] = frozenset(
         {"loops", "equality constraints", "velocity constraints", "contact", "restitution", "enforced limits"}
     )
@@ -153,7 +154,9 @@ class Maximal(Method):
         lively = touching.table.contacts.numbers[:, 1]
         return found[~bouncing(here, found, state.v, lively, self._resting(model, dt), dt)]
 
-    def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
+    def linearize(
+        self, model: Model, state: State, control: Any, dt: float, parameters: tuple[str, ...] = ()
+    ) -> StepDerivative:
         """Derivative of the step by the implicit function theorem, O(n^2), through contacts and limits.
 
         It is that of the step with the barrier of the solver: ``InteriorPoint(barrier=...)`` chooses how smooth.
@@ -164,17 +167,16 @@ class Maximal(Method):
             raise UnsupportedError(f"{self.label} has no derivative of its step through impacts with restitution.")
         if self.first_step != "legendre":
             raise UnsupportedError(f'{self.label} has no derivative of its step with start="seed".')
-        tau = np.zeros(model.nv) if control is None else model.check_v(control, "control")
+        bounds = efforts(model)
+        tau = np.clip(np.zeros(model.nv) if control is None else model.check_v(control, "control"), -bounds, bounds)
         memory = self.start(model, state)
         touching, kept, numbers, iterations = self._contact_numbers(model, memory)
+        problem = Problem(model, state, tau, dt, memory, couplings(model), touching, kept, numbers, iterations)
         try:
-            return step_derivative(
-                model, state, tau, dt, memory, couplings(model), touching, kept, efforts(model), numbers, iterations
-            )
+            return step_derivative(problem, bounds, parameters)
         except ArithmeticError as error:
-            raise ConvergenceError(
-                f"{self.label}: {_FAILURES[1].format(iterations=iterations)}", state=state
-            ) from error
+            failure = _FAILURES[1].format(iterations=iterations, contact="")
+            raise ConvergenceError(f"{self.label}: {failure}", state=state) from error
 
     def _finer_step(
         self, model: Model, memory: Memory, clock: Clock, k: int, every: int, control: Control

@@ -11,6 +11,13 @@ from leastaction.errors import ConvergenceError, ModelError
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
 from leastaction.methods.closing import check_closed
 from leastaction.methods.explicit import enter_rows
+from leastaction.methods.maximal_euler_bearings import (
+    Bearing,
+    bearing_bounds,
+    bearing_rows,
+    bearings_of,
+    check_bearings,
+)
 from leastaction.methods.maximal_euler_rows import (
     Rows,
     Touching,
@@ -53,6 +60,9 @@ class MaximalEuler(Method):
             (Anitescu and Hart 2004); or "staggered", contact and friction in turn until both hold (Kaufman et al.
             2008). Friction cones have four sides. Both need the extra ``qp``.
         baumgarte: gain in 1/s with which joints, loops, constraints and contacts close what has opened; 0 is off.
+        bearings: joint name -> (coefficient, radius, length), metres: friction inside a revolute, prismatic or
+            spherical joint, on points around it that carry its reaction (bilateral staggered projections). What a
+            joint's own ``friction=`` says, in N m or N, is a friction of fixed size and needs no bearing.
         tolerance: relative change of the contact force at which staggered projections end.
         iterations: most staggered projections in a step.
     """
@@ -71,7 +81,13 @@ class MaximalEuler(Method):
     )
 
     def __init__(
-        self, friction: str = "staggered", *, baumgarte: float = 0.0, tolerance: float = 1e-8, iterations: int = 500
+        self,
+        friction: str = "staggered",
+        *,
+        baumgarte: float = 0.0,
+        bearings: Any = None,
+        tolerance: float = 1e-8,
+        iterations: int = 500,
     ) -> None:
         if friction not in FRICTION:
             raise ModelError(f'MaximalEuler: friction must be "qp" or "staggered", got {friction!r}.')
@@ -83,6 +99,9 @@ class MaximalEuler(Method):
         if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
             raise ModelError(f"MaximalEuler: iterations must be a positive whole number, got {iterations!r}.")
         self.iterations = iterations
+        self.bearings = check_bearings(bearings)
+        if self.bearings and friction == "qp":
+            raise ModelError('MaximalEuler: bearings need friction="staggered".')
 
     @property
     def order(self) -> int:
@@ -92,8 +111,9 @@ class MaximalEuler(Method):
     def options(self) -> dict[str, Any]:
         """All arguments."""
         return {
-            "friction": self.friction, "baumgarte": self.baumgarte, "tolerance": self.tolerance,
-            "iterations": self.iterations,
+            "friction": self.friction, "baumgarte": self.baumgarte,
+            "bearings": {name: list(given) for name, given in self.bearings.items()},
+            "tolerance": self.tolerance, "iterations": self.iterations,
         }  # fmt: skip
 
     def start(self, model: Model, state: State) -> Memory:
@@ -107,10 +127,10 @@ class MaximalEuler(Method):
     def check_memory(self, model: Model, state: State, memory: Memory) -> None:
         """Raise ModelError unless the memory has the arrays that a step needs; what has drifted apart is allowed."""
         expected = self._begin(model, state)
-        shapes = {name: array.shape for name, array in expected.items()}
-        given = {name: array.shape for name, array in memory.items()}
-        if given != shapes:
-            raise ModelError(f"{self.label}: the method's memory has the arrays {given}, expected {shapes}.")
+        wanted = {name: (array.shape, str(array.dtype)) for name, array in expected.items()}
+        given = {name: (array.shape, str(array.dtype)) for name, array in memory.items()}
+        if given != wanted:
+            raise ModelError(f"{self.label}: the arrays of the method's memory are {given}, expected {wanted}.")
         if not all(np.isfinite(array).all() for array in memory.values()):
             raise ModelError(f"{self.label}: the method's memory is not finite.")
         if not (np.allclose(memory["q"], state.q) and np.allclose(memory["v"], state.v)):
@@ -126,7 +146,13 @@ class MaximalEuler(Method):
         # pair and feature of each contact of the last step, and its two impulses; unused rows have pair -1
         impulses = np.zeros((capacity, 4))
         impulses[:, 0] = -1.0
-        return {"E": E, "phi": phi, "q": q, "v": v, "impulses": impulses}
+        points = sum(len(bearing.rows) for bearing in self._bearings(model))
+        return {"E": E, "phi": phi, "q": q, "v": v, "impulses": impulses, "bearings": np.zeros(points)}
+
+    def _bearings(self, model: Model) -> tuple[Bearing, ...]:
+        """Points of the joints with bearings."""
+        given = tuple((name, *numbers) for name, numbers in self.bearings.items())
+        return bearings_of(model, plan_of(model), given)
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The nearest q and v."""
@@ -180,7 +206,7 @@ class MaximalEuler(Method):
             return np.zeros((0, 12))
         touch, out = step.touching, np.zeros((len(step.touching.gap), 12))
         rate, slip = (step.C @ found.phi)[: len(out)], (step.T @ found.phi).reshape(-1, 2)
-        tangent = found.tangent.reshape(-1, 2)
+        tangent = found.tangent[: 2 * len(out)].reshape(-1, 2)
         for i in range(len(out)):
             force = found.normal[i] * touch.normal[i] + tangent[i] @ tangents(touch.normal[i])
             out[i, :3] = touch.pair[i], touch.feature[i], touch.gap[i] + dt * rate[i]
@@ -195,13 +221,12 @@ class MaximalEuler(Method):
 
     def _advance(self, model: Model, memory: Memory, t: float, h: float, tau: FloatArray) -> tuple[Solution, _Step]:
         """Solve one step and, if it succeeds, advance the memory."""
-        step = assemble(model, memory, t, h, tau, self.baumgarte)
+        step = assemble(model, memory, t, h, tau, self.baumgarte, self._bearings(model))
         if not np.isfinite(step.problem.F).all():
             none = np.zeros(0)
             return Solution(none, none, none, none, 0, "the forces are not finite; check forces and control"), step
-        found = solve_step(
-            step.problem, self.friction, _warm(step.touching, memory["impulses"]), self.tolerance, self.iterations
-        )
+        start = np.concatenate([_warm(step.touching, memory["impulses"]), memory["bearings"]])
+        found = solve_step(step.problem, self.friction, start, self.tolerance, self.iterations)
         if found.failure is None:
             _move(model, memory, step, found, h)
         return found, step
@@ -219,7 +244,9 @@ class _Step:
     touching: Touching | None
 
 
-def assemble(model: Model, memory: Memory, t: float, h: float, tau: FloatArray, gain: float) -> _Step:
+def assemble(
+    model: Model, memory: Memory, t: float, h: float, tau: FloatArray, gain: float, bearings: tuple[Bearing, ...] = ()
+) -> _Step:
     """Everything that a step of length h solves; ``tau`` (nv,) is the control and ``gain`` Baumgarte's."""
     plan = plan_of(model)
     E, phi, q, v = (memory[name] for name in ("E", "phi", "q", "v"))
@@ -250,6 +277,8 @@ def assemble(model: Model, memory: Memory, t: float, h: float, tau: FloatArray, 
     problem = Problem(
         Equalities(M, mobility(plan), G.matrix()), F, G.values, C_matrix, C.values, C.names,
         T_matrix, touching.mu if touching else np.zeros(0), R[dry], h * plan.friction[dry],
+        bearing_rows(plan, bearings, E).matrix(),
+        *(bearing_bounds(bearings, G) if bearings else (np.zeros((0, len(G.rhs))), np.zeros((0, 0)))),
     )  # fmt: skip
     return _Step(problem, J, R, C_matrix, T_matrix, touching)
 
@@ -276,7 +305,8 @@ def _move(model: Model, memory: Memory, step: _Step, found: Solution, h: float) 
         kept[:, 0] = -1.0
         n = len(step.touching.gap)
         kept[:n, 0], kept[:n, 1] = step.touching.pair, step.touching.feature
-        kept[:n, 2:] = found.tangent.reshape(-1, 2)
+        kept[:n, 2:] = found.tangent[: 2 * n].reshape(-1, 2)
+    memory["bearings"] = found.tangent[len(step.T) :] if len(memory["bearings"]) else memory["bearings"]
 
 
 def _nearest(model: Model, J: FloatArray, twists: FloatArray, momentum: FloatArray) -> FloatArray:

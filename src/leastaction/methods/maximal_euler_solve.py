@@ -31,7 +31,7 @@ class Solution:
         phi: velocities (6 nb,).
         multipliers: impulses (m,) of the equalities, N s and N m s; the force on the bodies is +G^T multipliers / h.
         normal: impulses of the inequalities.
-        tangent: impulses along the two tangents of each contact, one after the other.
+        tangent: impulses along the two tangents of each contact, one after the other, then those of the bearings.
         programs: quadratic programs that were solved.
         failure: why there is none, in words, or None.
     """
@@ -103,6 +103,10 @@ class Problem:
         mu: friction coefficients of the contacts.
         D: rows of joints with dry friction.
         dry: the largest impulses of those.
+        B: friction rows of the joints with bearings.
+        carry: (points, m) the normal impulses of their points, times the coefficients, from the multipliers.
+        share: (rows of B, points) bounds of the friction impulses from the sizes of those.
+        soft: added to the diagonal of the normal impulses, relative; it singles out the smallest ones.
     """
 
     equalities: Equalities
@@ -115,28 +119,33 @@ class Problem:
     mu: FloatArray
     D: FloatArray
     dry: FloatArray
+    B: FloatArray
+    carry: FloatArray
+    share: FloatArray
+    soft: float = 0.0
 
 
 def solve_step(problem: Problem, friction: str, start: FloatArray, tolerance: float, iterations: int) -> Solution:
     """The velocities of a step; ``start`` are tangent impulses to begin staggered projections with."""
     p = problem
     phi, lam = p.equalities.solve(p.F[:, None], p.b[:, None])
-    nc, nt, nd = len(p.C), len(p.T), len(p.D)
-    if nc + nd == 0:
+    nc, nt, nd, nb = len(p.C), len(p.T), len(p.D), len(p.B)
+    if nc + nd + nb == 0:
         return Solution(phi[:, 0], lam[:, 0], np.zeros(0), np.zeros(0))
-    X = np.vstack([p.C, p.T, p.D])
+    X = np.vstack([p.C, p.T, p.B, p.D])
     move, pull = p.equalities.solve(X.T, np.zeros((len(p.b), len(X))))
     W, w = X @ move, X @ phi[:, 0]
     W = 0.5 * (W + W.T)
     w[:nc] -= p.c
+    W[range(nc), range(nc)] *= 1.0 + p.soft
     # the impulses
-    if friction == "qp" or nt == 0:
+    if friction == "qp" or nt + nb == 0:
         z, good, programs = _one_program(p, W, w)
         words = "the quadratic program of contact and friction was not solved"
     else:
-        z, good, programs = _staggered(p, W, w, start, tolerance, iterations)
+        z, good, programs = _staggered(p, W, w, (lam[:, 0], pull), start, tolerance, iterations)
         words = f"the staggered projections did not converge ({iterations} iterations allowed)"
-    out = Solution(phi[:, 0] + move @ z, lam[:, 0] + pull @ z, z[:nc], z[nc : nc + nt], programs)
+    out = Solution(phi[:, 0] + move @ z, lam[:, 0] + pull @ z, z[:nc], z[nc : nc + nt + nb], programs)
     # a program without a solution shows in rates that are not reached
     failure = _contradiction(p, out.phi)
     if failure is None and not good:
@@ -171,30 +180,40 @@ def _one_program(p: Problem, W: FloatArray, w: FloatArray) -> tuple[FloatArray, 
 
 
 def _staggered(
-    p: Problem, W: FloatArray, w: FloatArray, start: FloatArray, tolerance: float, iterations: int
-) -> tuple[FloatArray, bool, int]:
-    """Staggered projections (Algorithm 7): normal impulses for given friction, friction for given normal impulses."""
-    nc, nt = len(p.C), len(p.T)
+    p: Problem, W: FloatArray, w: FloatArray, multipliers: tuple[FloatArray, FloatArray], start: FloatArray,
+    tolerance: float, iterations: int,
+) -> tuple[FloatArray, bool, int]:  # fmt: skip
+    """Staggered projections (Algorithms 7 and 8): normal impulses for given friction, friction for given normal ones.
+
+    The normal impulses of bearings are those that the reactions of their joints need; nothing is solved for them.
+    """
+    nc, nt = len(p.C), len(p.T) + len(p.B)
     normal, rest = slice(0, nc), slice(nc, len(w))
-    z = np.zeros(len(w))
+    z, programs = np.zeros(len(w)), 0
     z[nc : nc + nt] = start
-    before = np.zeros(nc)
+    before, carried_before = np.zeros(nc), np.zeros(0)
     for k in range(iterations):
         # contact (2.120)
-        z[normal], good = solve_program(
-            W[normal, normal], w[normal] + W[normal, rest] @ z[rest], np.zeros(nc), np.full(nc, np.inf)
-        )
-        if not good:
-            return z, False, 2 * k + 1
-        # change of the contact force in the norm of M^-1, against the force itself
-        change = z[normal] - before
-        size = float(z[normal] @ W[normal, normal] @ z[normal])
-        if k and float(change @ W[normal, normal] @ change) <= tolerance**2 * max(size, 1e-300):
-            return z, True, 2 * k + 1
-        before = z[normal].copy()
-        # friction (2.121): a box for each contact
-        bound = np.concatenate([np.repeat(p.mu * z[: len(p.mu)], 2), p.dry])
+        if nc:
+            programs += 1
+            z[normal], good = solve_program(
+                W[normal, normal], w[normal] + W[normal, rest] @ z[rest], np.zeros(nc), np.full(nc, np.inf)
+            )
+            if not good:
+                return z, False, programs
+        # reactions of the joints, spread over their points (2.125)
+        carried = p.share @ np.abs(p.carry @ (multipliers[0] + multipliers[1] @ z)) if len(p.B) else np.zeros(0)
+        # change of the contact force in the norm of M^-1, where redundant contacts do not count, and of the reactions
+        if k:
+            change, size = (float(x @ W[normal, normal] @ x) for x in (z[normal] - before, z[normal]))
+            moved = float(np.abs(carried - carried_before).max(initial=0.0))
+            if change <= tolerance**2 * size and moved <= tolerance * float(carried.max(initial=0.0)):
+                return z, True, programs
+        before, carried_before = z[normal].copy(), carried
+        bound = np.concatenate([np.repeat(p.mu * z[: len(p.mu)], 2), carried, p.dry])
+        # friction (2.121): a box for each point
+        programs += 1
         z[rest], good = solve_program(W[rest, rest], w[rest] + W[rest, normal] @ z[normal], -bound, bound)
         if not good:
-            return z, False, 2 * k + 2
-    return z, False, 2 * iterations
+            return z, False, programs
+    return z, False, programs

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from leastaction.models.franka_panda import arm
 from leastaction.models.ghost_minitaur import minitaur
+from leastaction.models.jansen import strandbeest
 from leastaction.models.linkages import bricard, four_bar, n_four_bar, slider_crank
 from leastaction.models.registry import REGISTRY, by_name
 from leastaction.models.simple import (
@@ -18,10 +19,12 @@ from leastaction.models.simple import (
     spherical_pendulum,
     spinning_top,
 )
+from leastaction.models.strand import add_strand
 from leastaction.models.unitree_a1 import quadruped
 
 __all__ = [
     "REGISTRY",
+    "add_strand",
     "arm",
     "bricard",
     "by_name",
@@ -37,4 +40,5 @@ __all__ = [
     "slider_crank",
     "spherical_pendulum",
     "spinning_top",
+    "strandbeest",
 ]

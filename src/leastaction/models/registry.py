@@ -10,6 +10,7 @@ from leastaction.errors import ModelError
 from leastaction.model.mechanism import Mechanism
 from leastaction.models.franka_panda import arm
 from leastaction.models.ghost_minitaur import minitaur
+from leastaction.models.jansen import strandbeest
 from leastaction.models.linkages import bricard, four_bar, n_four_bar, slider_crank
 from leastaction.models.parts import LARGEST_COUNT
 from leastaction.models.simple import (
@@ -51,6 +52,7 @@ REGISTRY: dict[str, Entry] = {
     "slider_crank": Entry(slider_crank, ""),
     "spherical_pendulum": Entry(spherical_pendulum, "its length in metres, if not 1: spherical_pendulum:0.5"),
     "spinning_top": Entry(spinning_top, ""),
+    "strandbeest": Entry(strandbeest, ""),
 }
 """Name -> (function, what its parameter is)."""
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.papers.bruedigam_chains import segments
+from leastaction.papers import peer_mujoco
+from leastaction.papers.bruedigam_chains import LENGTH, MASS, WIDTH, segments
 from leastaction.papers.common import columns, few_ticks, legend_outside, slope
 from leastaction.papers.registry import Claim, Context, Result, experiment
 
 _DT, _STEPS, _TILT = 0.01, 1000, 0.5
-_OURS, _PEER, _FINE = "maximal", "rk4", "rk4, 1 ms"
+_OURS, _PEER, _FINE, _MUJOCO = "maximal", "rk4", "rk4, 1 ms", "MuJoCo, defaults"
 
 # a loop is open for this comparison beyond a centimetre
 _OPEN = 0.01
@@ -39,6 +40,8 @@ def figure6(context: Context) -> Result:
         rows.append(segment_run(n, _OURS))
         if n <= 4:
             rows += [segment_run(n, _PEER), segment_run(n, _FINE)]
+        if peer_mujoco.available():
+            rows.append(_mujoco_run(n))
     return Result(_claims(rows), {"": rows}, {"": _figure(rows)})
 
 
@@ -67,10 +70,38 @@ def segment_run(n: int, name: str) -> dict[str, Any]:
         "closed until (s)": float(run.t[last - 1]),
         "largest gap (m)": float(gaps[:last].max()),
         "energy error (J)": float(np.abs(total - total[0]).max()),
+        "energy lost": float(total[0] - total[-1]) / _available(n, float(total[0])),
         "iterations": run.report.counters.get("iterations", 0) / max(run.steps, 1),
         "time (s)": min(times) if run.steps == _STEPS * fine else float("nan"),
         "stopped": run.report.failure or "",
     }
+
+
+def _mujoco_run(n: int) -> dict[str, Any]:
+    """The same by MuJoCo, whose loops are soft."""
+    begin = time.process_time()
+    size = (LENGTH, MASS, WIDTH)
+    total, gaps, whole = peer_mujoco.swing_segments(n, np.pi / 4, _TILT, size, _DT, _STEPS)
+    spent = time.process_time() - begin
+    wide = np.flatnonzero(gaps > _OPEN)
+    last = int(wide[0]) if len(wide) else len(gaps)
+    return {
+        "method": _MUJOCO,
+        "segments": n,
+        "steps": len(total) - 1,
+        "closed until (s)": _DT * (last - 1),
+        "largest gap (m)": float(gaps.max()),
+        "energy error (J)": float(np.abs(total - total[0]).max()),
+        "energy lost": float(total[0] - total[-1]) / _available(n, float(total[0])),
+        "iterations": 0.0,
+        "time (s)": spent,
+        "stopped": "" if whole else "MuJoCo warned",
+    }
+
+
+def _available(n: int, total: float) -> float:
+    """Energy over that of the stretched chain at rest, joules."""
+    return total + 4 * n**2 * 9.81 * MASS * LENGTH
 
 
 def _energy(run: Any, rows: int) -> Any:
@@ -111,7 +142,26 @@ def _claims(rows: Rows) -> list[Claim]:
         lost = all(row["closed until (s)"] < _STEPS * _DT for row in runs if row["segments"] > 1)
         text = f"{name} is unable to simulate two or more segments: seconds until a loop is open by 1 cm (segments)"
         claims.append(Claim(text, "unable", words, lost))
-    return claims
+    return [*claims, *_mujoco_claims(rows)]
+
+
+def _mujoco_claims(rows: Rows) -> list[Claim]:
+    """What MuJoCo's soft loops do: to the steps, and to the energy of the chains that it simulates."""
+    whole = "MuJoCo can simulate the chains"
+    text = "MuJoCo's loops damp: part of the energy that is lost in 10 s (segments); maximal"
+    theirs = [row for row in rows if row["method"] == _MUJOCO]
+    if not theirs:
+        return [Claim(words, "yes", peer_mujoco.MISSING, None) for words in (whole, text)]
+    early = [f"{row['segments']} ({row['steps']})" for row in theirs if row["stopped"]]
+    told = f"unstable at segments (steps): {', '.join(early)}" if early else "all"
+    ours = [abs(row["energy lost"]) for row in rows if row["method"] == _OURS and not row["stopped"]]
+    lost = {row["segments"]: row["energy lost"] for row in theirs if not row["stopped"]}
+    words = ", ".join(f"{value:.2f} ({n})" for n, value in lost.items())
+    damps = min(value for n, value in lost.items() if n > 1) > 0.2 and max(ours) < 0.05
+    return [
+        Claim(whole, "yes", told, not early),
+        Claim(text, "high damping", f"{words}; at most {max(ours):.2g}", damps),
+    ]
 
 
 def _power(rows: Rows) -> float:
@@ -130,8 +180,10 @@ def _figure(rows: Rows) -> Any:
         a.loglog(n, 1e3 * seconds, marker="o", markersize=3.5, label=_OURS, **colour_of(0))
         a.set(title="1000 steps", xlabel="segments", ylabel="processor time  (ms)")
         few_ticks(a)
-        for index, name in enumerate((_OURS, _PEER, _FINE)):
+        for index, name in enumerate((_OURS, _PEER, _FINE, _MUJOCO)):
             n, end = columns(rows, "segments", "closed until (s)", method=name)
+            if not len(n):
+                continue
             b.semilogx(n, end, marker="o", markersize=3.5, label=name, **colour_of(index))
         b.set(title="loops closed to 1 cm until", xlabel="segments", ylabel="s", ylim=(0, 1.05 * _STEPS * _DT))
         few_ticks(b, "x")

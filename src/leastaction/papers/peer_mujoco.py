@@ -1,4 +1,4 @@
-"""MuJoCo with its default parameters, to compare contacts with (extra ``peers``)."""
+"""MuJoCo with its default parameters, to compare contacts and loops with (extra ``peers``)."""
 
 from __future__ import annotations
 
@@ -51,6 +51,67 @@ def drop_chain(
     first = f'<body pos="0 0 {height!r}" quat="{turn}"><freejoint/>{geom}'
     other = f'<body pos="{2 * radius!r} 0 0"><joint type="ball" pos="{-radius!r} 0 0"/>{geom}'
     return _lowest(first + (n - 1) * other + n * "</body>", dt, steps, radius)
+
+
+def swing_segments(
+    n: int, opening: float, tilt: float, size: tuple[float, float, float], dt: float, steps: int
+) -> tuple[FloatArray, FloatArray, bool]:
+    """A hanging chain of four-link segments (``bruedigam_chains.segments``), its loops closed by ``connect``.
+
+    Args:
+        n: number of segments.
+        opening: angle of the links to the line of the chain, radians.
+        tilt: angle of the chain to the vertical, radians.
+        size: length (m), mass (kg) and width (m) of a link.
+        dt: step, seconds.
+        steps: number of steps.
+
+    Returns:
+        Total energy, joules, and largest gap of a loop, metres, after each step; and whether MuJoCo did not warn.
+    """
+    import mujoco
+
+    length, mass, width = size
+    across, own = mass * (length**2 + width**2) / 12, mass * width**2 / 6
+
+    def link(name: str, angle: float, parent: float, top: bool, inside: str) -> str:
+        # turned about y against its parent, at whose end it hangs
+        half = (parent - angle) / 2
+        return (
+            f'<body name="{name}" pos="0 0 {0.0 if top else -length!r}" '
+            f'quat="{float(np.cos(half))!r} 0 {float(np.sin(half))!r} 0"><joint type="hinge" axis="0 1 0"/>'
+            f'<inertial pos="0 0 {-length / 2!r}" mass="{mass!r}" diaginertia="{across!r} {across!r} {own!r}"/>'
+            f'<site name="{name}" pos="0 0 {-length!r}"/>{inside}</body>'
+        )
+
+    below, wide, narrow = "", tilt + opening, tilt - opening
+    for k in range(n, 0, -1):
+        # the corner above is the end of the link "low" before, or the world
+        above = 0.0 if k == 1 else wide
+        left = link(f"left_{k}", narrow, above, k == 1, link(f"low_{k}", wide, narrow, False, below))
+        below = left + link(f"right_{k}", wide, above, k == 1, link(f"back_{k}", narrow, wide, False, ""))
+    loops = "".join(f'<connect site1="low_{k}" site2="back_{k}"/>' for k in range(1, n + 1))
+    xml = (
+        f'<mujoco><option timestep="{dt!r}"><flag energy="enable"/></option><compiler angle="radian"/>'
+        f"<worldbody>{below}</worldbody><equality>{loops}</equality></mujoco>"
+    )
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(model)
+    names = [(data.site(f"low_{k}"), data.site(f"back_{k}")) for k in range(1, n + 1)]
+    energy, gaps = np.zeros(steps + 1), np.zeros(steps + 1)
+    mujoco.set_mju_user_warning(lambda words: None)
+    try:
+        for k in range(steps + 1):
+            # energy and places of this state, then the step
+            mujoco.mj_forward(model, data)
+            energy[k] = float(data.energy.sum())
+            gaps[k] = max(float(np.linalg.norm(a.xpos - b.xpos)) for a, b in names)
+            mujoco.mj_step(model, data)
+            if any(warning.number for warning in data.warning):
+                return energy[: k + 1], gaps[: k + 1], False
+    finally:
+        mujoco.set_mju_user_warning(None)
+    return energy, gaps, True
 
 
 def _lowest(bodies: str, dt: float, steps: int, below: float) -> tuple[FloatArray, bool]:

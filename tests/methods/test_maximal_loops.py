@@ -1,0 +1,83 @@
+"""Closed loops with ``Maximal`` over many seconds at dt = 0.01: redundant, shared, and through singular positions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from leastaction.papers.bruedigam_chains import segments
+
+DT = 0.01
+
+
+def crank_rates(model):
+    """Rates (nv,) of a mechanism of one freedom at q = 0 when its first joint turns at 1 rad/s."""
+    from leastaction.kernels import entries
+
+    m, q, v = model.constraint_size, model.neutral()[None].copy(), np.zeros((1, model.nv))
+    gap, rate, J = np.zeros((1, m)), np.zeros((1, m)), np.zeros((1, m, model.nv))
+    entries.loop_gaps(model.system, q, v, gap, rate, J)
+    _, sizes, rows = np.linalg.svd(J[0])
+    assert sizes[model.nv - 2] > 1e-3 > 1e-9 > sizes[model.nv - 1]
+    return rows[-1] / rows[-1][0]
+
+
+def check(run, gap, energy):
+    """All steps done, loops closed to ``gap``, energy within a part of what kinetic energy swings by."""
+    assert run.report.failure is None
+    assert run.constraint_error.max() < gap
+    total = run.energy.total
+    assert np.ptp(total) < energy * np.ptp(run.energy.kinetic)
+
+
+def test_legs_of_a_strandbeest():
+    # 30 rows of rank 12; two turns of the crank in a second at first
+    model = la.models.strandbeest().build()
+    start = model.state(v=2 * np.pi * crank_rates(model))
+    run = la.simulate(model, start, dt=DT, duration=3.0, method=la.Maximal())
+    check(run, 1e-11, 0.03)  # measured 2e-13, 0.007
+    assert np.ptp(run.q[:, model.joints["crank_hinge"].q]) > 2 * np.pi
+
+
+@pytest.mark.slow
+def test_bricard():
+    model = la.models.bricard().build()
+    run = la.simulate(model, dt=DT, duration=10.0, method=la.Maximal())
+    check(run, 1e-12, 1e-3)  # measured 5e-15, 9e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [1, 2, 5, 10, 20, 40])
+def test_n_four_bar_turns_through_its_singular_positions(n):
+    model = la.models.n_four_bar(n).build()
+    rates = {**{f"base{i}": -1.0 for i in range(n + 1)}, **{f"bar{i}_hinge": 1.0 for i in range(1, n + 1)}}
+    run = la.simulate(model, model.state(v=rates), dt=DT, duration=10.0, method=la.Maximal())
+    check(run, 1e-10, 2e-3)  # measured at most 3e-12, 6e-4
+    # five turns, each through both flat positions; all rods stay parallel
+    angles = np.stack([run.q[:, model.joints[f"base{i}"].q].ravel() for i in range(n + 1)])
+    assert np.ptp(angles[0]) > 30  # measured 31.6 to 31.9
+    assert np.abs(angles - angles[0]).max() < 1e-6  # measured at most 3e-8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tilt", [0.0, 0.5])
+@pytest.mark.parametrize(
+    ("n", "duration", "energy"), [(1, 10, 0.01), (2, 10, 0.02), (4, 10, 0.05), (8, 10, 0.05), (16, 10, 0.2)]
+)
+def test_chains_of_segments(n, duration, energy, tilt):
+    model = segments(n, tilt=tilt)
+    run = la.simulate(model, dt=DT, duration=float(duration), method=la.Maximal())
+    check(run, 1e-9, energy)  # measured at most 3e-11; 0.0011, 0.0071, 0.025, 0.023, 0.090
+    # both halves of a segment lie over each other again and again: the opening changes its sign
+    opening = run.q[:, model.joints["left_1_hinge"].q] - run.q[:, model.joints["right_1_hinge"].q] + np.pi / 2
+    assert np.count_nonzero(np.diff(np.sign(opening.ravel()))) >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "duration"), [(32, 4.0), (64, 2.0)])
+def test_long_chains_of_segments(n, duration):
+    # 10 s are not possible: from 4.2 s (32 segments) and 2.3 s (64) on a step of 0.01 s does not converge
+    model = segments(n, tilt=0.5)
+    run = la.simulate(model, dt=DT, duration=duration, method=la.Maximal())
+    check(run, 1e-9, 0.2)  # measured 1.3e-10; 0.040 and 0.019
