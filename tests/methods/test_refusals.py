@@ -57,8 +57,13 @@ def check_failure(raised, steps):
     assert error.report.failure is not None
 
 
+def steps_before(method):
+    """Steps that a method takes before it sees ``nan_force``; those of order 1 look at the start, but for one."""
+    return 6 if method.order == 1 and method.label != "bdf:1" else 5
+
+
 def test_force_that_is_not_a_number(method):
-    model, steps = nan_force(), 6 if method.order == 1 else 5
+    model, steps = nan_force(), steps_before(method)
     with pytest.raises(la.ConvergenceError, match=rf"{method.label}: .*t = 0.0{steps} s") as raised:
         la.simulate(model, model.state([0.3, 0.1]), dt=0.01, duration=0.2, method=method)
     check_failure(raised, steps)
@@ -87,7 +92,7 @@ def test_step_far_too_large():
 
 
 def test_keep_on_failure(method):
-    model, steps = nan_force(), 6 if method.order == 1 else 5
+    model, steps = nan_force(), steps_before(method)
     run = la.simulate(model, model.state([0.3, 0.1]), dt=0.01, duration=0.2, method=method, on_failure="keep")
     assert run.steps == steps
     assert run.q.shape == (steps + 1, 2)
