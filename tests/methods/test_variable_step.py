@@ -81,8 +81,8 @@ def test_equal_lengths_are_the_constant_step(method):
 def test_each_row_is_a_step_of_its_length(method):
     """One step from each row with its own length reaches the next row."""
     model, x0 = robot(), start(robot())
-    # poses that have drifted are not in (q, v)
-    tolerance = 1e-5 if method.name == "maximal-euler" else 1e-13  # measured 4e-7
+    # poses that have drifted, and the past of BDF, are not in (q, v): measured 4e-7, 2e-7; Newton of SDIRK2: 2e-13
+    tolerance = {"maximal-euler": 1e-5, "bdf": 1e-5, "sdirk2": 1e-12}.get(method.name, 1e-13)
     run = la.simulate(model, x0, dt=LENGTHS, duration=LENGTHS.sum(), method=method)
     assert np.array_equal(run.t, np.cumsum([3.0, *LENGTHS]))
     for k in range(0, 24, 5):
