@@ -12,7 +12,7 @@ a central difference of the residual over a displacement of some 1e-5: it has no
 it, so this costs ten digits of sixteen at most six. Two or three corrections make up for what the recursion leaves out
 (proximal terms, dampers of balls and free joints).
 
-    D = (X, P, U) (2 m, .)   ends of each direction, + first      eps (m,)  how far they are
+    X, P, U (2 m, .)         ends of each direction, + first      eps (m,)  how far they are
     ends                     the mechanisms at the two ends, where a direction is one of its parameters
     dmu (m, pairs)           change of friction coefficients along each direction
     y (nu,)  dx1             dlam (links,)                        df (contacts, 3), du (limits,)
@@ -227,22 +227,17 @@ def move_multipliers(loops, plan, lam, B):
 
 
 @sweep
-def at_end(side, j, e, D, contacts, limits, system, t, h, control, active, rate_of, xb, y, pc, B, f, L, T, count, moves,
-           lam, ua, xi):  # fmt: skip
-    """The residual, in B.y, at one end of direction j, with the unknowns moved by e times their direction."""
-    X, P, U = D
-    row = 2 * j + side
-    begin(system, t, h, X[row], P[row], B, f, L, pc)
+def at_start(x, p, tau, e, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, count, moves, lam,
+             ua, xi):  # fmt: skip
+    """The residual, in B.y, of a start x, p, tau, with the unknowns moved by e times their direction."""
+    begin(system, t, h, x, p, B, f, L, pc)
     start_rows(contacts, T, count, B)
     for d in range(xi.size):
         xi[d] = e * y[d]
-        control[d] = U[row, d]
     shifted(system.tree, xb, xi, B.x1)
     put_forces(contacts, T, limits, moves, count, e)
     put_multipliers(system.loops, L, lam, e)
-    evaluate(
-        touching(contacts, T, limits, count), system, t, h, X[row], pc, control, active, rate_of, True, B, f, L, ua
-    )
+    evaluate(touching(contacts, T, limits, count), system, t, h, x, pc, tau, active, rate_of, True, B, f, L, ua)
 
 
 @optional(True)
@@ -285,14 +280,30 @@ def add_multipliers(loops, plan, n, B, L, alpha):
 
 
 @sweep
-def set_rhs(c, B):
-    """No momenta and weights: only c is on the right-hand side."""
-    for i in range(B.L.shape[0]):
-        for e in range(6):
-            B.L[i, e] = 0.0
-            B.F0[i, e] = 0.0
+def correct(contacts, limits, system, plan, h, mass, kappa, eps, dmu, c, B, E, L, T, count, moves, lam, y):
+    """Add to y, and to the directions of forces and multipliers, what takes away c (nu,); False if that is singular.
+
+    The tables are those of the solution.
+    """
+    # blocks of the solution, without what the step itself had on the right-hand side
+    clear_couplings(plan, E, B.W, B.D)
+    spring_blocks(system.forces, plan, B, E, h)
+    link_blocks(system.loops, plan, h, mass, B, E, L)
+    B.W[:] = 0.0
+    B.L[:] = 0.0
+    B.F0[:] = 0.0
+    # what is there instead
+    contact_rhs(contacts, T, limits, moves, count, kappa, h, eps, dmu, plan, E, B, c)
+    link_rhs(system.loops, plan, lam, B, eps)
     for d in range(c.size):
         B.c[d] = c[d]
+    if not solve_bodies(plan, system.tree, B, E, h):
+        return False
+    for d in range(c.size):
+        y[d] += B.y[d]
+    move_forces(contacts, T, limits, moves, count, kappa, B)
+    move_multipliers(system.loops, plan, lam, B)
+    return True
 
 
 @entry
@@ -307,7 +318,7 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
     B, E, T = make_bodies(tree, x, node_count(plan)), make_blocks(plan), make_touch(contacts, kept)
     pc, ua, u, c1 = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
     c, xi, y = np.zeros(nu), np.zeros(nu), np.zeros(nu)
-    r, F1, xb, work = np.zeros((2, nu)), np.zeros((tree.rows.shape[0], 6)), np.zeros(x.size), control.copy()
+    r, F1, xb = np.zeros((2, nu)), np.zeros((tree.rows.shape[0], 6)), np.zeros(x.size)
     rate_of, mass, count, touched = np.zeros(nu, np.int64), 0.0, np.zeros(8, np.int64), np.zeros(2, np.int64)
     past, lengths = np.zeros((nu, 3)), np.ones(3)
     for d in range(nu):
@@ -330,7 +341,7 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
                   ua):  # fmt: skip
         return NOT_CONVERGED
     copy(B.x1, xb)
-    moves, lam, D = make_moves(contacts, T, limits), make_multipliers(system.loops, L), (X, P, U)
+    moves, lam = make_moves(contacts, T, limits), make_multipliers(system.loops, L)
     keep_forces(contacts, T, limits, moves, nc)
     keep_multipliers(system.loops, L, lam)
 
@@ -342,9 +353,9 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
         for correction in range(CORRECTIONS):
             # what is left on the right-hand side
             for side in range(2):
-                e = eps[j] if side == 0 else -eps[j]
-                at_end(side, j, e, D, contacts, limits, ends[side], t, h, work, active, rate_of, xb, y, pc, B, f, L, T,
-                       nc, moves, lam, ua, xi)  # fmt: skip
+                e, k = eps[j] if side == 0 else -eps[j], 2 * j + side
+                at_start(X[k], P[k], U[k], e, contacts, limits, ends[side], t, h, active, rate_of, xb, y, pc, B, f, L,
+                         T, nc, moves, lam, ua, xi)  # fmt: skip
                 copy(B.y, r[side])
                 note_gaps(contacts, T, limits, moves, nc, B, side)
                 note_links(system.loops, L, lam, side)
@@ -355,46 +366,24 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
             first = max(first, largest)
             if correction > 1 and largest <= SMALL * first:
                 break
-            # blocks at the solution
-            begin(system, t, h, x, p, B, f, L, pc)
-            start_rows(contacts, T, nc, B)
-            copy(xb, B.x1)
-            put_forces(contacts, T, limits, moves, nc, 0.0)
-            put_multipliers(system.loops, L, lam, 0.0)
-            evaluate(touching(contacts, T, limits, nc), system, t, h, x, pc, control, active, rate_of, True, B, f, L,
-                     ua)  # fmt: skip
-            clear_couplings(plan, E, B.W, B.D)
-            spring_blocks(system.forces, plan, B, E, h)
-            link_blocks(system.loops, plan, h, mass, B, E, L)
-            for i in range(B.W.shape[0]):
-                for q in range(6):
-                    B.W[i, q] = 0.0
-            contact_rhs(contacts, T, limits, moves, nc, kappa, h, eps[j], dmu[j], plan, E, B, c)
-            link_rhs(system.loops, plan, lam, B, eps[j])
-            set_rhs(c, B)
-            if not solve_bodies(plan, tree, B, E, h):
+            at_start(x, p, control, 0.0, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, nc,
+                     moves, lam, ua, xi)  # fmt: skip
+            if not correct(contacts, limits, system, plan, h, mass, kappa, eps[j], dmu[j], c, B, E, L, T, nc, moves,
+                           lam, y):  # fmt: skip
                 return NOT_CONVERGED
-            for d in range(nu):
-                y[d] += B.y[d]
-            move_forces(contacts, T, limits, moves, nc, kappa, B)
-            move_multipliers(system.loops, plan, lam, B)
         # the next states at both ends
         for side in range(2):
-            e = eps[j] if side == 0 else -eps[j]
-            at_end(side, j, e, D, contacts, limits, ends[side], t, h, work, active, rate_of, xb, y, pc, B, f, L, T, nc,
-                   moves, lam, ua, xi)  # fmt: skip
-            finish(ends[side], t, h, X[2 * j + side], work, active, B, f, ua, c1, F1, out_p[2 * j + side])
-            copy(B.x1, out_x[2 * j + side])
-        if not all_finite(out_p[2 * j]):
+            e, k = eps[j] if side == 0 else -eps[j], 2 * j + side
+            at_start(X[k], P[k], U[k], e, contacts, limits, ends[side], t, h, active, rate_of, xb, y, pc, B, f, L, T,
+                     nc, moves, lam, ua, xi)  # fmt: skip
+            finish(ends[side], t, h, X[k], U[k], active, B, f, ua, c1, F1, out_p[k])
+            copy(B.x1, out_x[k])
+        if not (all_finite(out_p[2 * j]) and all_finite(out_p[2 * j + 1])):
             return NOT_FINITE
 
     # the next state itself
-    begin(system, t, h, x, p, B, f, L, pc)
-    start_rows(contacts, T, nc, B)
-    copy(xb, B.x1)
-    put_forces(contacts, T, limits, moves, nc, 0.0)
-    put_multipliers(system.loops, L, lam, 0.0)
-    evaluate(touching(contacts, T, limits, nc), system, t, h, x, pc, control, active, rate_of, True, B, f, L, ua)
+    at_start(x, p, control, 0.0, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, nc, moves, lam,
+             ua, xi)  # fmt: skip
     finish(system, t, h, x, control, active, B, f, ua, c1, F1, p1)
     copy(xb, x1)
     return DONE
