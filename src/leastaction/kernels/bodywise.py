@@ -24,6 +24,9 @@ Tables (row 0 is the world):
     x1, xi, guess       coordinates at k+1, displacements of the joints, and those that were guessed
     old, oldx           poses and coordinates before a step of the iteration
     c (nu,), K (nu, 3)  impulse in the joint and its derivative by dq (a ball has three rows)
+    r (nu,), sums (n+1, 6)  residuals, and sums over subtrees; they leave the direction in y, eta as it is
+    unit (2,)           a length, the typical arm of the bodies, and the mass times its square: residuals are compared
+                        as angular momenta and gaps as angles, so that no tolerance depends on the size of a mechanism
 """
 
 # mypy: ignore-errors
@@ -96,6 +99,9 @@ class Bodies(NamedTuple):
     guess: Floats
     old: Floats
     oldx: Floats
+    unit: Floats
+    r: Floats
+    sums: Floats
 
 
 @memory
@@ -103,11 +109,23 @@ def make_bodies(tree, x, nodes):
     """Scratch memory of a step; ``nodes`` further nodes stand behind the rows (see ``bodywise_graph``)."""
     n, nu = tree.rows.shape[0], tree.rates.shape[0]
     N = n + nodes
+    mass, moment = 0.0, 0.0
+    for i in range(1, n):
+        m = tree.const[i, MASS]
+        if m > 0.0:
+            c = (tree.const[i, COM], tree.const[i, COM + 1], tree.const[i, COM + 2])
+            turning = 0.5 * (tree.const[i, INERTIA] + tree.const[i, INERTIA + 3] + tree.const[i, INERTIA + 5])
+            mass += m
+            moment += turning + m * (c[0] * c[0] + c[1] * c[1] + c[2] * c[2])
+    unit = np.ones(2)
+    if moment > 0.0:
+        unit[0], unit[1] = np.sqrt(moment / mass), moment
     return Bodies(
         np.zeros((n, 12)), np.zeros((nu, 6)), np.zeros((n, 12)), np.zeros((nu, 6)), np.zeros((n, 12)),
         np.zeros((n, 12)), np.zeros((n, 6)), np.zeros((n, 6)), np.zeros((N, 6)), np.zeros((N, 36)),
         np.zeros((n, 6)), np.zeros((N, 6)), np.zeros(nu), np.zeros((nu, 6)), np.zeros(nu), np.zeros((nu, 3)),
-        np.zeros(x.size), np.zeros(nu), np.zeros(nu), np.zeros((n, 12)), np.zeros(x.size),
+        np.zeros(x.size), np.zeros(nu), np.zeros(nu), np.zeros((n, 12)), np.zeros(x.size), unit,
+        np.zeros(nu), np.zeros((n, 6)),
     )  # fmt: skip
 
 
@@ -182,11 +200,12 @@ def turn_between(R, Q):
 
 @sweep
 def place_bodies(tree, B, closed, h):
-    """Axes, gaps rho, momenta; ``closed`` puts every body where its joint wants it. Returns the largest gap and reach.
+    """Axes, gaps rho, momenta; ``closed`` puts every body where its joint wants it.
 
-    Each joint is measured from the present pose of its parent, so an error does not travel down a chain.
+    Returns the largest gap and the reach, both with lengths in ``unit``. Each joint is measured from the present pose of
+    its parent, so an error does not travel down a chain.
     """
-    C, widest, reach = tree.const, 0.0, 0.0
+    C, widest, apart, reach = tree.const, 0.0, 0.0, 0.0
     for i in range(1, tree.rows.shape[0]):
         R, p = axes_at(tree, i, B.x1, B.P1, B.S1)
         if closed:
@@ -197,7 +216,8 @@ def place_bodies(tree, B, closed, h):
             w = turn_between(R, Q)
             v = sub3(sub3(p, q), cross(w, q))
             st6(B.rho, i, 0, join(w, v))
-            widest = max(widest, abs(w[0]), abs(w[1]), abs(w[2]), abs(p[0] - q[0]), abs(p[1] - q[1]), abs(p[2] - q[2]))
+            widest = max(widest, abs(w[0]), abs(w[1]), abs(w[2]))
+            apart = max(apart, abs(p[0] - q[0]), abs(p[1] - q[1]), abs(p[2] - q[2]))
             R, p = Q, q
         m = C[i, MASS]
         if m > 0.0:
@@ -209,29 +229,32 @@ def place_bodies(tree, B, closed, h):
             l = scale3(1.0 / h, (A[7] - A[5], A[2] - A[6], A[3] - A[1]))
             st6(B.L, i, 0, join(add3(l, cross(x0, f)), f))
             reach = max(reach, abs(x1[0]), abs(x1[1]), abs(x1[2]))
-    return widest, reach
+    return max(widest, apart / B.unit[0]), reach / B.unit[0]
 
 
 @sweep
 def own_residuals(tree, B, h):
-    """Largest |r_d| with what W holds from contacts, sum of squares, and the largest term in it; B.y is left as r."""
+    """Largest |r_d| with what W holds from contacts, sum of squares, and the largest term in it; B.r is left as r.
+
+    What acts along a slide is multiplied by the length of ``unit``.
+    """
     n = tree.rows.shape[0]
-    # subtree sums in rho-free form: eta serves as scratch
     for i in range(n):
-        st6(B.eta, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+        st6(B.sums, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     largest, squares, scale = 0.0, 0.0, 0.0
     for i in range(n - 1, 0, -1):
-        l = add6(ld6(B.eta, i, 0), ld6(B.W, i, 0))
+        l = add6(ld6(B.sums, i, 0), ld6(B.W, i, 0))
         if tree.const[i, MASS] > 0.0:
             l = axpy6(-0.5 * h, ld6(B.F0, i, 0), add6(l, ld6(B.L, i, 0)))
         d, j = tree.rows[i, IU], tree.rows[i, PARENT]
         for e in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
             r = dot6(ld6(B.S0, e, 0), l) + B.c[e]
-            B.y[e] = r
-            largest = max(largest, abs(r))
-            squares += r * r
-            scale = max(scale, abs(B.c[e]), abs(r - B.c[e]))
-        st6(B.eta, j, 0, add6(ld6(B.eta, j, 0), l))
+            B.r[e] = r
+            arm = B.unit[0] if tree.rows[i, KIND] == PRISMATIC else 1.0
+            largest = max(largest, arm * abs(r))
+            squares += arm * r * arm * r
+            scale = max(scale, arm * abs(B.c[e]), arm * abs(r - B.c[e]))
+        st6(B.sums, j, 0, add6(ld6(B.sums, j, 0), l))
     return largest, squares, scale
 
 
