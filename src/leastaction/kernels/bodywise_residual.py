@@ -54,6 +54,18 @@ def rounding_of(B, reach, h, nu):
     return 1.0e-16 * B.unit[1] * (1.0 + reach * reach) / h * math.sqrt(float(nu)) + 1.0e-300
 
 
+@kernel
+def tolerances(B, rtol, scale, reach, farthest, h, nu):
+    """Bounds of a residual and of a gap, and coarser ones of both, within which only rounding can be to blame.
+
+    A gap counts as much as the momentum of closing it in a step; never below the rounding of positions.
+    """
+    rounding = rounding_of(B, reach, h, nu)
+    far, near = 1.0e-15 * farthest, min(rtol, rtol * scale * h / B.unit[1])
+    widest, coarse = (max(1.0e-15, near) + far) * (1.0 + reach), (max(1.0e-13, near) + far) * (1.0 + reach)
+    return rtol * scale + rounding, widest, 100.0 * rounding, coarse
+
+
 @optional(None)
 def touch_forces(touch, h, B):
     """Gaps and slips at the end of the step, and forces of contacts and limits."""

@@ -19,7 +19,7 @@ from leastaction.kernels.bodywise_contact import make_touch, report_contacts, wo
 from leastaction.kernels.bodywise_forces import end_forces, joint_end, spring_blocks, weights
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
 from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links, take_care, trust_rows
-from leastaction.kernels.bodywise_residual import begin, evaluate, rounding_of
+from leastaction.kernels.bodywise_residual import begin, evaluate, tolerances
 from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
@@ -63,11 +63,8 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
             None, system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
         )
         count[EVALUATIONS] += 1
-        rounding = rounding_of(B, reach, h, nu)
-        # a gap counts as much as the momentum of closing it in a step; never below the rounding of positions
-        limit, floor = rtol * scale + rounding, 100.0 * rounding
-        far, near = 1.0e-15 * farthest(x), min(rtol, rtol * scale * h / B.unit[1])
-        widest, coarse = (max(1.0e-15, near) + far) * (1.0 + reach), (max(1.0e-13, near) + far) * (1.0 + reach)
+        limit, widest, floor, coarse = tolerances(B, rtol, scale, reach, farthest(x), h, nu)
+        small, apart = size_before <= floor and largest <= floor, max(gap, gap_before)
         if largest <= limit and gap <= widest:
             break
         merit = squares + weight * gaps
@@ -85,8 +82,7 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
             before, size_before, gap_before, alpha = merit, largest, gap, 1.0
         else:
             # backtrack, until only rounding can be to blame
-            rounded = size_before <= floor and largest <= floor and gap <= coarse and gap_before <= coarse
-            if steps == 0 or alpha < 1.0e-3 or rounded:
+            if steps == 0 or alpha < 1.0e-3 or (small and apart <= coarse):
                 break
             count[CUTS] += 1
             if take_care(plan, h, mass, E):
@@ -99,9 +95,7 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
         closed = False
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
-    return (largest <= limit and gap <= widest) or (
-        size_before <= floor and largest <= floor and gap <= 100.0 * coarse and gap_before <= 100.0 * coarse
-    )
+    return (largest <= limit and gap <= widest) or (small and apart <= 100.0 * coarse)
 
 
 @either(_solve_smooth)
