@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from leastaction.model.penalty import PenaltyContact
     from leastaction.model.pose import pose
     from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
+    from leastaction.model.spline import SplineCurve, SplineSurface
     from leastaction.objectives import Effort, Objective, Reach, Track
     from leastaction.observe import project
     from leastaction.reduction import Reduction, constrained_dynamics
@@ -73,6 +74,8 @@ PUBLIC: dict[str, str | None] = {
     "Mechanism": "leastaction.model.mechanism",
     "Law": "leastaction.model.joints",
     "Bearing": "leastaction.model.bearing",
+    "SplineCurve": "leastaction.model.spline",
+    "SplineSurface": "leastaction.model.spline",
     "pose": "leastaction.model.pose",
     "Box": "leastaction.model.shapes",
     "Sphere": "leastaction.model.shapes",
@@ -209,6 +212,8 @@ __all__ = [
     "RungeKutta",
     "SemiImplicitEuler",
     "Sphere",
+    "SplineCurve",
+    "SplineSurface",
     "State",
     "Track",
     "Trajectory",

@@ -90,7 +90,7 @@ def _forward(model: Model, q: Any, v: Any, tau: Any, t: Any) -> tuple[FloatArray
     from leastaction.kernels import entries
 
     qs, vs, single = _motions(model, q, v)
-    _refuse(model, "forward_dynamics", model.features - {"loops", "enforced limits"})
+    _refuse(model, "forward_dynamics", model.features - {"loops", "enforced limits", "spline joints"})
     forces = np.zeros((len(qs), model.nv)) if tau is None else _velocities(model, tau, "tau", len(qs))
     a, lam = np.zeros((len(qs), model.nv)), np.zeros((len(qs), model.constraint_size))
     good = entries.forward_dynamics(model.system, check_times(t, len(qs)), qs, vs, forces, a, lam)

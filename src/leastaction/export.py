@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from leastaction._version import __version__
 from leastaction.errors import ModelError
-from leastaction.model.joints import Screw, factors
+from leastaction.model.joints import Ball, Screw, factors
 
 if TYPE_CHECKING:
     from leastaction.model.elements import Joint
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def coordinate_units(joint: Joint) -> tuple[str, ...]:
-    """Unit of each position coordinate: "rad", "m", or "1" for the numbers of a quaternion."""
+    """Unit of each position coordinate: "rad", "m", or "1" for the numbers of a quaternion and along a spline."""
     out: list[str] = []
     for factor in factors(joint):
         out += [_unit(factor)] if isinstance(factor, Screw) else ["1"] * factor.nq
@@ -22,13 +22,16 @@ def coordinate_units(joint: Joint) -> tuple[str, ...]:
 
 
 def velocity_units(joint: Joint) -> tuple[str, ...]:
-    """Unit of each velocity coordinate, in public order: "rad/s" or "m/s"."""
+    """Unit of each velocity coordinate, in public order: "rad/s", "m/s", or "1/s" along a spline."""
     # the public order of a free joint is (angular; linear), not that of its factors
     if joint.kind == "free":
         return ("rad/s",) * 3 + ("m/s",) * 3
     out: list[str] = []
     for factor in factors(joint):
-        out += [f"{_unit(factor)}/s"] if isinstance(factor, Screw) else ["rad/s"] * factor.nv
+        if isinstance(factor, Screw):
+            out.append(f"{_unit(factor)}/s")
+        else:
+            out += ["rad/s" if isinstance(factor, Ball) else "1/s"] * factor.nv
     return tuple(out)
 
 

@@ -124,6 +124,8 @@ def check_gradient(method: Method, parameters: Iterable[str]) -> tuple[str, ...]
         raise UnsupportedError(
             f"gradient: {method.label} has no derivative of its step; bdf:1, bdf:2, sdirk2, galerkin:2 and rk4 do."
         )
+    if isinstance(method, Implicit) and method.free != "TR":
+        raise UnsupportedError(f'gradient: {method.label} with free="RT" has no adjoint; take free="TR".')
     if not isinstance(method, Implicit):
         for name in names:
             if name in _MECHANISM:

@@ -62,7 +62,7 @@ def hybrid_dynamics(
     from leastaction.kernels import redmax_solve
 
     check_model(model)
-    for feature in sorted(model.features - {"loops", "enforced limits"}):
+    for feature in sorted(model.features - {"loops", "enforced limits", "spline joints"}):
         raise UnsupportedError(
             f"hybrid_dynamics: '{model.name}' has {feature}, which does not count here; "
             "mechanism.without(...) drops it."

@@ -113,6 +113,8 @@ def lagrangian_hessian(model: Model, q: Any, v: Any = None) -> LagrangianHessian
     q, v = model.check_q(q), model.check_v(v)
     if "loop joint forces" in model.features:
         raise UnsupportedError(f"lagrangian_hessian: '{model.name}' has springs or rotors in loop joints.")
+    if "spline joints" in model.features:
+        raise UnsupportedError(f"lagrangian_hessian: '{model.name}' has spline joints; it is for fixed axes.")
     n, rows = model.nv, len(model.system.tree.rows)
     p, k, f = np.zeros(n), np.zeros(n), np.zeros(n)
     H, E, kinetic, gravity = (np.zeros((n, n)) for _ in range(4))

@@ -282,6 +282,15 @@ class _Work:
     totals: list[IntArray] | None = None
     total: int = 0
 
+    def spline_end(self) -> str:
+        """Words for a joint that comes to the end of its spline at the last good state, or nothing."""
+        run = self.run
+        if self.pace is None:
+            dt = run.clock.length(min(self.k, (self.end or 1) - 1))
+        else:
+            dt = float(self.lengths[-1][-1]) if self.lengths and len(self.lengths[-1]) else 0.0
+        return run.model.spline_end(*run.method.state(run.model, run.memory), dt)
+
     def chunk(self, size: int) -> Chunk:
         """Take up to ``size`` steps; without steps it only compiles."""
         run, pace, now = self.run, self.pace, self.now
@@ -405,7 +414,7 @@ def _roll(work: _Work, progress: bool, path: Path | None, seconds: float) -> str
             for name, count in chunk.counters.items():
                 report.counters[name] = report.counters.get(name, 0) + count
             if chunk.failure is not None:
-                return chunk.failure
+                return chunk.failure + work.spline_end()
             bar.at(work.now - first)
             if path is not None and time.perf_counter() - saved > seconds:
                 # one that fails is tried again at the next time, and at the end

@@ -55,6 +55,14 @@ def with_friction() -> la.Mechanism:
     return m
 
 
+def with_spline() -> la.Mechanism:
+    m = la.Mechanism("rail")
+    m.add_body("car", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    curve = la.SplineCurve([la.pose((k, k * k, 0.0)) for k in range(5)])
+    m.add_joint("rail", "spline", parent="world", child="car", spline=curve)
+    return m
+
+
 def with_ground() -> la.Mechanism:
     m = arm()
     m.add_ground()
@@ -86,6 +94,7 @@ MECHANISMS: dict[str, Callable[[], la.Mechanism]] = {
     "loops": with_loop,
     "loop joint forces": with_loop_spring,
     "joint friction": with_friction,
+    "spline joints": with_spline,
     "contact": with_ground,
     "restitution": with_restitution,
     "enforced limits": with_limits,

@@ -19,7 +19,7 @@ from leastaction.reference import samples as make
 from leastaction.spatial import quaternion
 
 # every kind that can close a loop, and one that is locked
-LOOPS = (*(kind for kind in KINDS if kind != "composite"), "locked universal")
+LOOPS = (*(kind for kind in KINDS if kind not in ("composite", "spline")), "locked universal")
 # rows of Bruedigam et al. 2023, Table B.2, one per direction that the joint holds
 ROWS = {
     "fixed": 6,

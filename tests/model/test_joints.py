@@ -68,7 +68,7 @@ def random_q(joint: Joint, rng: np.random.Generator) -> np.ndarray:
 
 
 def test_the_table_has_every_kind():
-    assert set(TABLE) | {"composite"} == set(KINDS)
+    assert set(TABLE) | {"composite", "spline"} == set(KINDS)
 
 
 @pytest.mark.parametrize("kind", TABLE)

@@ -8,12 +8,19 @@ rotation of the ball, c the centre of mass in the child frame and w the angular 
     x = p + R c            u = T v:       xdot = R (v + w x c),  w = w
     udot = T a + Tdot v:   xddot = R (a + w x v + wdot x c + w x (w x c)),  wdot = wdot
     tau = T^T f:           torque + c x (R^T force);  R^T force
+
+A method may ask for the other order, first the ball and then three translations along child axes (``Turned``). With
+b = R^T p, the position in child axes:
+
+    x = b + c              u:     bdot = v - w x b,  w = w
+    udot:                  bddot = a - wdot x b - w x bdot,  wdot = wdot
+    tau:                   torque - b x force;  force
 """
 
 # mypy: ignore-errors
 from __future__ import annotations
 
-from leastaction.kernels._jit import kernel, sweep
+from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld1, number, st1
 from leastaction.kernels.tree import turn_by_quaternion
 from leastaction.spatial._source.vector import add3, cross, matvec, sub3, tmatvec
@@ -47,6 +54,111 @@ def offset_of(c, j):
     return (c.offset[j, 0], c.offset[j, 1], c.offset[j, 2])
 
 
+# --- free joints that turn first --------------------------------------------------------------------------------------
+@kernel
+def ball_rotation(x, k):
+    """Rotation of a ball whose first coordinate is k."""
+    one, zero = number(x, 1.0), number(x, 0.0)
+    identity = (one, zero, zero, zero, one, zero, zero, zero, one)
+    return turn_by_quaternion(identity, ld1(x, k), ld1(x, k + 1), ld1(x, k + 2), ld1(x, k + 3))
+
+
+@kernel
+def arm_of(turned, j, x):
+    """b of turned joint j: the origin of its child frame, in child axes."""
+    return sub3(get3(x, turned.free[j, 0] + 4), offset_of(turned, j))
+
+
+@kernel
+def user3(a, order, d):
+    """Three of the user's numbers, those of the rates from d on."""
+    return (ld1(a, order[d]), ld1(a, order[d + 1]), ld1(a, order[d + 2]))
+
+
+@kernel
+def give3(a, order, d, value):
+    """Store three of the user's numbers."""
+    for i in range(3):
+        st1(a, order[d + i], value[i])
+
+
+@optional(None)
+def turned_positions_in(turned, x):
+    """b + c in place of the position."""
+    for j in range(turned.free.shape[0]):
+        k = turned.free[j, 0]
+        put3(x, k + 4, add3(tmatvec(ball_rotation(x, k), get3(x, k + 4)), offset_of(turned, j)))
+
+
+@optional(None)
+def turned_positions_out(turned, c, x, q):
+    """The position from b + c."""
+    for j in range(turned.free.shape[0]):
+        k = turned.free[j, 0]
+        give3(q, c.q, k + 4, matvec(ball_rotation(x, k), arm_of(turned, j, x)))
+
+
+@optional(None)
+def turned_rates_in(turned, x, u):
+    """bdot in place of the linear velocity."""
+    for j in range(turned.free.shape[0]):
+        d = turned.free[j, 1]
+        put3(u, d + 3, sub3(get3(u, d + 3), cross(get3(u, d), arm_of(turned, j, x))))
+
+
+@optional(None)
+def turned_rates_out(turned, c, x, u, v):
+    """The linear velocity from bdot."""
+    for j in range(turned.free.shape[0]):
+        d = turned.free[j, 1]
+        give3(v, c.v, d + 3, add3(get3(u, d + 3), cross(get3(u, d), arm_of(turned, j, x))))
+
+
+@kernel
+def turned_bias(turned, c, j, x, v):
+    """w x bdot."""
+    d = turned.free[j, 1]
+    w = user3(v, c.v, d)
+    return cross(w, sub3(user3(v, c.v, d + 3), cross(w, arm_of(turned, j, x))))
+
+
+@optional(None)
+def turned_accelerations_in(turned, c, x, v, udot):
+    """bddot in place of the linear acceleration."""
+    for j in range(turned.free.shape[0]):
+        d = turned.free[j, 1]
+        bias = turned_bias(turned, c, j, x, v)
+        turn = cross(get3(udot, d), arm_of(turned, j, x))
+        put3(udot, d + 3, sub3(sub3(get3(udot, d + 3), turn), bias))
+
+
+@optional(None)
+def turned_accelerations_out(turned, c, x, v, udot, a):
+    """The linear acceleration from bddot."""
+    for j in range(turned.free.shape[0]):
+        d = turned.free[j, 1]
+        bias = turned_bias(turned, c, j, x, v)
+        turn = cross(get3(udot, d), arm_of(turned, j, x))
+        give3(a, c.v, d + 3, add3(add3(get3(udot, d + 3), turn), bias))
+
+
+@optional(None)
+def turned_forces_in(turned, x, f):
+    """Torque of the ball from that of the user."""
+    for j in range(turned.free.shape[0]):
+        d = turned.free[j, 1]
+        put3(f, d, add3(get3(f, d), cross(arm_of(turned, j, x), get3(f, d + 3))))
+
+
+@optional(None)
+def turned_forces_out(turned, c, x, f, tau):
+    """Torque of the user from that of the ball."""
+    for j in range(turned.free.shape[0]):
+        d = turned.free[j, 1]
+        give3(tau, c.v, d, sub3(get3(f, d), cross(arm_of(turned, j, x), get3(f, d + 3))))
+
+
+# --- all joints -------------------------------------------------------------------------------------------------------
 @sweep
 def positions_in(c, q, x):
     """x from q."""
@@ -55,6 +167,7 @@ def positions_in(c, q, x):
     for j in range(c.free.shape[0]):
         k = c.free[j, 0]
         put3(x, k, add3(get3(x, k), matvec(free_rotation(x, k), offset_of(c, j))))
+    turned_positions_in(c.turned, x)
 
 
 @sweep
@@ -67,6 +180,7 @@ def positions_out(c, x, q):
         p = sub3(get3(x, k), matvec(free_rotation(x, k), offset_of(c, j)))
         for i in range(3):
             st1(q, c.q[k + i], p[i])
+    turned_positions_out(c.turned, c, x, q)
 
 
 @sweep
@@ -78,6 +192,7 @@ def rates_in(c, x, v, u):
         d = c.free[j, 1]
         w = get3(u, d + 3)
         put3(u, d, matvec(free_rotation(x, c.free[j, 0]), add3(get3(u, d), cross(w, offset_of(c, j)))))
+    turned_rates_in(c.turned, x, u)
 
 
 @sweep
@@ -91,6 +206,7 @@ def rates_out(c, x, u, v):
         lin = sub3(tmatvec(free_rotation(x, c.free[j, 0]), get3(u, d)), cross(w, offset_of(c, j)))
         for i in range(3):
             st1(v, c.v[d + i], lin[i])
+    turned_rates_out(c.turned, c, x, u, v)
 
 
 @sweep
@@ -105,6 +221,7 @@ def accelerations_in(c, x, v, a, udot):
         w = (ld1(v, c.v[d + 3]), ld1(v, c.v[d + 4]), ld1(v, c.v[d + 5]))
         turning = add3(cross(w, add3(lin, cross(w, o))), cross(get3(udot, d + 3), o))
         put3(udot, d, matvec(free_rotation(x, c.free[j, 0]), add3(get3(udot, d), turning)))
+    turned_accelerations_in(c.turned, c, x, v, udot)
 
 
 @sweep
@@ -121,6 +238,7 @@ def accelerations_out(c, x, v, udot, a):
         out = sub3(tmatvec(free_rotation(x, c.free[j, 0]), get3(udot, d)), turning)
         for i in range(3):
             st1(a, c.v[d + i], out[i])
+    turned_accelerations_out(c.turned, c, x, v, udot, a)
 
 
 @sweep
@@ -133,6 +251,7 @@ def forces_in(c, x, tau, f):
         lin = get3(f, d)
         put3(f, d + 3, sub3(get3(f, d + 3), cross(offset_of(c, j), lin)))
         put3(f, d, matvec(free_rotation(x, c.free[j, 0]), lin))
+    turned_forces_in(c.turned, x, f)
 
 
 @sweep
@@ -147,6 +266,7 @@ def forces_out(c, x, f, tau):
         for i in range(3):
             st1(tau, c.v[d + i], lin[i])
             st1(tau, c.v[d + 3 + i], turn[i])
+    turned_forces_out(c.turned, c, x, f, tau)
 
 
 @sweep

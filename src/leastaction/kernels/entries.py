@@ -27,6 +27,7 @@ from leastaction.kernels.forward import acceleration, loop_size, make_work
 from leastaction.kernels.layout import MASS
 from leastaction.kernels.loops import last_rate, loop_rows, project_row
 from leastaction.kernels.passive import passive_energy, passive_forces
+from leastaction.kernels.splines import spline_derivatives
 from leastaction.kernels.tree import add_armature, inertias, inward, kinematics, outward, velocities
 from leastaction.spatial._source.vector import add3, ang, cross, dot3, dot6, inertia_times, lin, matmul, sub3
 
@@ -249,6 +250,7 @@ def derivatives(system, t, q, v, a, passive, dq, du, H, f, P, S, T):
     subtree_inertias(tree, w.M, m)
     mass_matrix(tree, S, w.M, m, H)
     inverse_dynamics_derivatives(tree, S, w.M, m, w.V, w.F, B, T, dq, du)
+    spline_derivatives(tree.splines, tree, x, u, udot, P, S, w.M, m, w.V, w.F, B, T, dq, du)
 
 
 @entry

@@ -18,10 +18,11 @@ from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import get3, positions_out, put3, rates_out
 from leastaction.kernels.forward import acceleration, make_work
 from leastaction.kernels.layout import BALL, IU, IX, KIND
+from leastaction.kernels.splines import on_splines
 from leastaction.spatial._source.so3 import dexp_inv_times, quat_exp, quat_mul, quat_normalize
 
 # What a rollout returns besides the number of steps done.
-DONE, NOT_FINITE, SINGULAR_LOOPS = 0, 1, 2
+DONE, NOT_FINITE, SINGULAR_LOOPS, LEFT_SPLINE = 0, 1, 2, 3
 
 
 @sweep
@@ -133,11 +134,11 @@ def rollout(system, butcher, uniform, clock, k0, x, u, steps, every, controls, a
         else:
             good = runge_kutta_step(system, butcher, t, dt, x, u, control, w, ks, xi, stage_x, stage_u)
         # a state that is not finite is never handed out
-        finite = all_finite(x) and all_finite(u)
-        if not (good and finite):
+        finite, inside = all_finite(x) and all_finite(u), on_splines(system.tree.splines, system.tree, x)
+        if not (good and finite and inside):
             copy(last_x, x)
             copy(last_u, u)
-            return k, SINGULAR_LOOPS if finite else NOT_FINITE
+            return k, (SINGULAR_LOOPS if inside else LEFT_SPLINE) if finite else NOT_FINITE
         if (k0 + k + 1) % every == 0:
             positions_out(system.coordinates, x, out_q[saved])
             rates_out(system.coordinates, x, u, out_v[saved])

@@ -21,7 +21,7 @@ import numpy as np
 from leastaction.kernels._calls import call_force, call_law
 from leastaction.kernels._jit import kernel, memory, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6
-from leastaction.kernels.coordinates import free_rotation, get3, offset_of
+from leastaction.kernels.coordinates import arm_of, ball_rotation, free_rotation, get3, offset_of
 from leastaction.kernels.forces import give_bodies, given_force, link_frame, most_bodies, row3, world_point
 from leastaction.kernels.galerkin_forces import spring_derivatives
 from leastaction.kernels.galerkin_impulses import ball_stiffness
@@ -258,6 +258,48 @@ def add_joint_derivatives(system, x, u, f, w, Kx, Ku):
         for i in range(p.free.shape[0]):
             if p.free[i, 1] == c.v[d]:
                 free_derivatives(system, j, i, x, u, f, Kx, Ku)
+    turned_derivatives(c.turned, system, x, u, f, Kx, Ku)
+
+
+@optional(None)
+def turned_derivatives(turned, system, x, u, f, Kx, Ku):
+    """The same for free joints that turn first: the rows feel tau and, as torque, b x tau besides.
+
+    With the user's force tau = R^T (-k (R b - rest)) - d (bdot + w x b).
+    """
+    p, c = system.passive, system.coordinates
+    for j in range(turned.free.shape[0]):
+        d = turned.free[j, 1]
+        push = (f.tau[c.v[d + 3]], f.tau[c.v[d + 4]], f.tau[c.v[d + 5]])
+        add_part(Kx, d, d + 3, 1.0, hat(push))
+        for i in range(p.free.shape[0]):
+            if p.free[i, 1] == c.v[d + 3]:
+                turned_spring(turned, p, j, i, x, u, f, Kx, Ku)
+
+
+@sweep
+def turned_spring(turned, passive, j, i, x, u, f, Kx, Ku):
+    """Spring and damper of the translation of turned joint j, which are number i of the passive table."""
+    a, q, d = passive.free_data, passive.free[i, 0], turned.free[j, 1]
+    R, b = ball_rotation(x, turned.free[j, 0]), arm_of(turned, j, x)
+    stiff = (a[i, 0], 0.0, 0.0, 0.0, a[i, 1], 0.0, 0.0, 0.0, a[i, 2])
+    damp = (a[i, 6], 0.0, 0.0, 0.0, a[i, 7], 0.0, 0.0, 0.0, a[i, 8])
+    spring = tmatvec(
+        R, (-a[i, 0] * (f.q[q] - a[i, 3]), -a[i, 1] * (f.q[q + 1] - a[i, 4]), -a[i, 2] * (f.q[q + 2] - a[i, 5]))
+    )
+    inside, arm = matmul(transpose(R), matmul(stiff, R)), hat(b)
+    # derivatives of tau by b, by the rotation vector and by w; by bdot it is -damp
+    by_b = scale9(-1.0, add9(inside, matmul(damp, hat(get3(u, d)))))
+    by_turn, by_spin = add9(hat(spring), matmul(inside, arm)), matmul(damp, arm)
+    add_part(Kx, d + 3, d, -1.0, by_turn)
+    add_part(Kx, d + 3, d + 3, -1.0, by_b)
+    add_part(Ku, d + 3, d, -1.0, by_spin)
+    add_part(Ku, d + 3, d + 3, 1.0, damp)
+    # torque b x tau
+    add_part(Kx, d, d, -1.0, matmul(arm, by_turn))
+    add_part(Kx, d, d + 3, -1.0, matmul(arm, by_b))
+    add_part(Ku, d, d, -1.0, matmul(arm, by_spin))
+    add_part(Ku, d, d + 3, 1.0, matmul(arm, damp))
 
 
 @sweep

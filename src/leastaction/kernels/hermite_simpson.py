@@ -48,6 +48,7 @@ from leastaction.kernels.hermite_blocks import (
 )
 from leastaction.kernels.layout import BALL, IU, KIND, Floats, Ints
 from leastaction.kernels.passive import passive_forces
+from leastaction.kernels.splines import spline_derivatives
 from leastaction.kernels.tree import add_armature, inward, outward
 from leastaction.spatial._source.so3 import dexp_inv_derivative, dexp_right, dexp_right_inv, hat
 from leastaction.spatial._source.vector import matmul
@@ -211,6 +212,9 @@ def dynamics_derivatives(system, t, point, control, f, w):
             point.Ku[i, j] = 0.0
     mass_matrix(tree, f.S, f.M, w.m, point.H)
     inverse_dynamics_derivatives(tree, f.S, f.M, w.m, f.V, f.F, w.B, w.T, point.Kx, point.Ku)
+    spline_derivatives(
+        tree.splines, tree, point.x, point.u, point.a, f.P, f.S, f.M, w.m, f.V, f.F, w.B, w.T, point.Kx, point.Ku
+    )
     force_derivatives(system, point.x, control, f, point.Kx, point.Ku)
     chart(tree, point)
 

@@ -37,6 +37,7 @@ from leastaction.kernels.forces import body_forces
 from leastaction.kernels.hermite_blocks import add_dense_block, block_inverse, block_times
 from leastaction.kernels.layout import MASS, Floats, Ints
 from leastaction.kernels.passive import passive_forces
+from leastaction.kernels.splines import spline_derivatives
 from leastaction.kernels.tree import add_armature, inward, outward
 
 # Counters of a rollout.
@@ -121,6 +122,7 @@ def dynamics_derivatives(system, t, s, f, w, whole):
             s.Ku[i, j] = 0.0
     mass_matrix(tree, f.S, f.M, s.m, s.M)
     inverse_dynamics_derivatives(tree, f.S, f.M, s.m, f.V, f.F, s.B, s.T, s.Kx, s.Ku)
+    spline_derivatives(tree.splines, tree, s.x, s.u, s.a, f.P, f.S, f.M, s.m, f.V, f.F, s.B, s.T, s.Kx, s.Ku)
     if not whole:
         for i in range(nu):
             for j in range(nu):

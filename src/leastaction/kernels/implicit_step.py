@@ -47,9 +47,10 @@ from leastaction.kernels.implicit import (
     solve_stage,
 )
 from leastaction.kernels.layout import Floats, Ints
+from leastaction.kernels.splines import on_splines
 
 # What a rollout returns besides the number of steps done.
-DONE, NOT_CONVERGED, NOT_FINITE, SINGULAR_CHART = 0, 1, 2, 3
+DONE, NOT_CONVERGED, NOT_FINITE, SINGULAR_CHART, LEFT_SPLINE = 0, 1, 2, 3, 4
 
 # Methods.
 BDF1, BDF2, SDIRK2, LINEAR = 0, 1, 2, 3
@@ -187,6 +188,8 @@ def rollout(
             w, v, count,
         ):  # fmt: skip
             return k, NOT_CONVERGED if all_finite(s.r) else NOT_FINITE
+        if not on_splines(tree.splines, tree, s.x):
+            return k, LEFT_SPLINE
         if not (all_finite(s.x) and all_finite(s.u)):
             return k, NOT_FINITE
         copy(x, past_x)

@@ -1,8 +1,9 @@
 """The plain arrays that kernels read: what a Model is to compiled code. No Numba here.
 
 A mechanism is a tree of *rows*. Row 0 is the world; row i > 0 is one joint factor together with what is rigidly
-attached behind it: a screw (one coordinate about or along its own z axis) or a ball (a unit quaternion). Parents
-come before children. The last factor of a joint carries the child body; the factors before it are massless.
+attached behind it: a screw (one coordinate about or along its own z axis), a ball (a unit quaternion) or a coordinate
+of a spline. Parents come before children. The last factor of a joint carries the child body; the factors before it
+are massless.
 
 Coordinates and rates of the rows, in row order, are called x and u here; the user's q and v are in joint order
 and are translated in ``kernels/coordinates.py`` alone.
@@ -18,14 +19,29 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# kinds of rows
-REVOLUTE, PRISMATIC, HELICAL, BALL = 0, 1, 2, 3
+# kinds of rows; a surface has a second row with the second of its coordinates
+REVOLUTE, PRISMATIC, HELICAL, BALL, SPLINE, SPLINE_MORE = 0, 1, 2, 3, 4, 5
 
 # columns of Tree.rows
 PARENT, KIND, IX, IU = 0, 1, 2, 3
 
 # columns of Tree.const: constant pose before the motion, body, pitch
 ROT, POS, MASS, COM, INERTIA, PITCH, CONST_WIDTH = 0, 9, 12, 13, 16, 22, 23
+
+
+class Splines(NamedTuple):
+    """Curves and surfaces that joints move along.
+
+    kind    (ns, 7)   first row, coordinates (1 a curve, 2 a surface), first entry in ``data``, control points in each
+                      direction, and whether each direction is closed
+    number  (n+1,)    spline of each row, or -1
+    data    (k, 18)   control points: of a curve the frame (rotation, position) and the logarithm from the frame before
+                      to it; of a surface, row by row, x, y, z and three angles
+    """
+
+    kind: Ints
+    number: Ints
+    data: Floats
 
 
 class Tree(NamedTuple):
@@ -39,6 +55,7 @@ class Tree(NamedTuple):
     gravity   (3,)      acceleration of gravity in the world
     origin    (k+1, 3)  row 0: origin of the kernels at x = 0; row j > 0: how coordinate moves[j-1] shifts it
     moves     (k,)      coordinates of translations that carry a whole tree
+    splines             tables of the spline joints, or None
     """
 
     rows: Ints
@@ -48,6 +65,18 @@ class Tree(NamedTuple):
     gravity: Floats
     origin: Floats
     moves: Ints
+    splines: Splines | None
+
+
+class Turned(NamedTuple):
+    """Free joints that turn first and then translate along child axes, for methods that ask for it.
+
+    free    (m, 2)   first coordinate x and first rate u of each of them (a ball, then three translations)
+    offset  (m, 3)   centre of mass in the child frame
+    """
+
+    free: Ints
+    offset: Floats
 
 
 class Coordinates(NamedTuple):
@@ -57,12 +86,14 @@ class Coordinates(NamedTuple):
     v       (nu,)    u[k] = v[v[k]] likewise
     free    (m, 2)   first coordinate x and first rate u of each free joint (three translations, then a ball)
     offset  (m, 3)   centre of mass in the child frame of each free joint
+    turned           free joints in the other order, or None
     """
 
     q: Ints
     v: Ints
     free: Ints
     offset: Floats
+    turned: Turned | None
 
 
 class Passive(NamedTuple):

@@ -15,6 +15,12 @@ With k, d rates that move body b, W = V_b - V_c(d), and V_p(k) the twist before 
     J_bd = Ad^-1 S_d                        Jdot_bd = -Ad^-1 ad(W) S_d
     dJ_bd / dq_k = -Ad^-1 ad(S_k) S_d       for k behind d, else 0
     dJdot_bd / dq_k = Ad^-1 (ad(S_k) ad(W) - ad(ad(S_k) (V_b - V_p(k)))) S_d     likewise
+
+For rates of one spline joint G (``splines.py``: D, e_d = sum over G of D_dj u_j, and h_dj the same in joint axes):
+
+    Jdot_bd += Ad^-1 e_d     dJ_bd / dq_k += Ad^-1 D_dk                                    d, k in G
+    dJdot_bd / dq_k += Ad^-1 (Ad sum dh_dj/dq_k u_j - ad(W) D_dk - ad(D_nk u_n) S_d)       d, k in G, n behind d in G
+    dJdot_bd / dq_k -= Ad^-1 ad(e_k) S_d      k in G, d before G           -= Ad^-1 ad(S_k) e_d      d in G, k behind G
 """
 
 # mypy: ignore-errors
@@ -22,13 +28,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from leastaction.kernels._jit import entry, kernel, sweep
+from leastaction.kernels._jit import PART_OPTIONS, either, entry, kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st6
 from leastaction.kernels.coordinates import positions_in, rates_in
 from leastaction.kernels.forces import row3, row9, world_point
-from leastaction.kernels.layout import PARENT
+from leastaction.kernels.layout import IU, IX, KIND, PARENT, SPLINE
 from leastaction.kernels.loops import last_rate
+from leastaction.kernels.splines import (
+    ROW,
+    SIZE,
+    corrections,
+    pose_of,
+    rates_of,
+    same_last,
+    spline_terms,
+)
 from leastaction.kernels.tree import kinematics, velocities
+from leastaction.spatial._source.se3 import Ad
 from leastaction.spatial._source.vector import (
     ad,
     add3,
@@ -86,8 +102,29 @@ def prepare(system, q, v, x, u, P, S, V):
     user_axes(c, tree, P, S)
 
 
+@kernel
+def turning_axes(splines, tree, j, q, u, P):
+    """e_1 and e_2 of spline j, at row coordinates q and rates u."""
+    i = splines.kind[j, ROW]
+    D11, D12, D22 = corrections(splines, j, q, tree.rows[i, IX], pose_of(P, i))
+    u1, u2 = rates_of(splines, j, u, tree.rows[i, IU])
+    return axpy6(u1, D11, scale6(u2, D12)), axpy6(u1, D12, scale6(u2, D22))
+
+
+@either(same_last, PART_OPTIONS)
+def turning_product(splines, c, tree, i, q, u, P, x, a):
+    """a and, if row i is the first one of a spline joint, the sum of e_d x_d."""
+    if tree.rows[i, KIND] == SPLINE:
+        j, d = splines.number[i], tree.rows[i, IU]
+        e1, e2 = turning_axes(splines, tree, j, q, u, P)
+        a = axpy6(x[c.v[d]], e1, a)
+        if splines.kind[j, SIZE] == 2:
+            a = axpy6(x[c.v[d + 1]], e2, a)
+    return a
+
+
 @sweep
-def product_sweep(c, tree, carrier, S, V, x, C, Y, A):
+def product_sweep(c, tree, carrier, q, u, P, S, V, x, C, Y, A):
     """Algorithm 5: Y = sum of S x and A = sum of ad(V_c) S x over the rates that move a row."""
     for i in range(C.shape[0]):
         for e in range(6):
@@ -100,7 +137,8 @@ def product_sweep(c, tree, carrier, S, V, x, C, Y, A):
     for i in range(1, C.shape[0]):
         j, s = tree.rows[i, PARENT], ld6(C, i, 0)
         st6(Y, i, 0, add6(ld6(Y, j, 0), s))
-        st6(A, i, 0, add6(ld6(A, j, 0), ad(ld6(V, i, 0), s)))
+        a = add6(ld6(A, j, 0), ad(ld6(V, i, 0), s))
+        st6(A, i, 0, turning_product(tree.splines, c, tree, i, q, u, P, x, a))
 
 
 @entry
@@ -113,7 +151,7 @@ def products(system, carrier, q, v, rows, frames, X, Y, Z):
     C, sums, turns = np.empty((n, 6)), np.empty((n, 6)), np.empty((n, 6))
     prepare(system, q, v, x, u, P, S, V)
     for r in range(X.shape[0]):
-        product_sweep(c, tree, carrier, S, V, X[r], C, sums, turns)
+        product_sweep(c, tree, carrier, x, u, P, S, V, X[r], C, sums, turns)
         for k in range(rows.size):
             i = rows[k]
             R, p = frame_at(frames, k, P, i)
@@ -149,6 +187,84 @@ def transposed(system, carrier, q, rows, frames, W, out):
             out[r, c.v[d]] = dot6(ld6(S, d, 0), ld6(F, carrier[d, 0], 0))
 
 
+@kernel
+def add_to(out, b, d, s):
+    """Add six numbers to column d of block b."""
+    for e in range(6):
+        out[b, e, d] += s[e]
+
+
+@kernel
+def add_by(out, b, d, k, s):
+    """Add six numbers to column d, k of block b."""
+    for e in range(6):
+        out[b, e, d, k] += s[e]
+
+
+@kernel
+def moves_row(tree, d, row):
+    """Whether rate d moves a row."""
+    e = last_rate(tree, row)
+    while e > d:
+        e = tree.rates[e, 1]
+    return e == d
+
+
+@optional(None)
+def spline_rates(splines, c, tree, x, u, P, rows, frames, Jdot):
+    """Add e_d to Jdot for the rates of splines."""
+    for j in range(splines.kind.shape[0]):
+        d = tree.rows[splines.kind[j, ROW], IU]
+        e1, e2 = turning_axes(splines, tree, j, x, u, P)
+        for b in range(rows.size):
+            if moves_row(tree, d, rows[b]):
+                R, p = frame_at(frames, b, P, rows[b])
+                add_to(Jdot, b, c.v[d], into_frame(R, p, e1))
+                if splines.kind[j, SIZE] == 2:
+                    add_to(Jdot, b, c.v[d + 1], into_frame(R, p, e2))
+
+
+@optional(None)
+def spline_seconds(splines, c, tree, carrier, x, u, P, S, V, rows, frames, dJ, dJdot):
+    """Add to dJ / dq and dJdot / dq what the axes of splines owe."""
+    for j in range(splines.kind.shape[0]):
+        i, size = splines.kind[j, ROW], splines.kind[j, SIZE]
+        first, E = tree.rows[i, IU], pose_of(P, i)
+        e1, e2 = turning_axes(splines, tree, j, x, u, P)
+        one, two = spline_terms(splines, j, x, tree.rows[i, IX])
+        u1, u2 = rates_of(splines, j, u, first)
+        for b in range(rows.size):
+            if not moves_row(tree, first, rows[b]):
+                continue
+            R, p = frame_at(frames, b, P, rows[b])
+            vb = ld6(V, rows[b], 0)
+            for m in range(size):
+                # rate m of the joint in the place of d, and the others of the joint
+                d, ed = first + m, e1 if m == 0 else e2
+                W = sub6(vb, ld6(V, carrier[d, 0], 0))
+                for n in range(size):
+                    # the symmetric h and its derivatives by coordinate n
+                    D = Ad(E, one[1] if m + n == 0 else two[1] if m + n == 1 else two[2])
+                    h1 = (one[3] if n == 0 else one[4]) if m == 0 else (two[3] if n == 0 else two[4])
+                    h2 = (two[3] if n == 0 else two[4]) if m == 0 else (two[4] if n == 0 else two[5])
+                    change = sub6(Ad(E, axpy6(u1, h1, scale6(u2, h2))), ad(W, D))
+                    if m == 0 and size == 2:
+                        behind = scale6(u2, Ad(E, two[1] if n == 0 else two[2]))
+                        change = sub6(change, ad(behind, ld6(S, d, 0)))
+                    add_by(dJ, b, c.v[d], c.v[first + n], into_frame(R, p, D))
+                    add_by(dJdot, b, c.v[d], c.v[first + n], into_frame(R, p, change))
+                # rates before the joint in the place of d, this one in that of k
+                k = tree.rates[first, 1]
+                while k >= 0:
+                    add_by(dJdot, b, c.v[k], c.v[d], into_frame(R, p, ad(ld6(S, k, 0), ed)))
+                    k = tree.rates[k, 1]
+                # rates behind the joint in the place of k
+                k = last_rate(tree, rows[b])
+                while k >= first + size:
+                    add_by(dJdot, b, c.v[d], c.v[k], into_frame(R, p, ad(ed, ld6(S, k, 0))))
+                    k = tree.rates[k, 1]
+
+
 @entry
 def jacobians(system, carrier, q, v, rows, frames, J, Jdot):
     """Algorithms 1 and 2: J and Jdot (nb, 6, nv), zeroed by the caller."""
@@ -168,6 +284,7 @@ def jacobians(system, carrier, q, v, rows, frames, J, Jdot):
                 J[b, e, c.v[d]] = column[e]
                 Jdot[b, e, c.v[d]] = rate[e]
             d = tree.rates[d, 1]
+    spline_rates(tree.splines, c, tree, x, u, P, rows, frames, Jdot)
 
 
 @entry
@@ -198,3 +315,4 @@ def jacobian_derivatives(system, carrier, q, v, rows, frames, dJ, dJdot):
                         dJdot[b, e, c.v[d], c.v[k]] = rate[e]
                 d = tree.rates[d, 1]
             k = tree.rates[k, 1]
+    spline_seconds(tree.splines, c, tree, carrier, x, u, P, S, V, rows, frames, dJ, dJdot)

@@ -4,7 +4,7 @@ Everything is expressed in world axes about an origin o near the mechanism, so n
 a robot a kilometre away loses no digits. Row 0 of every table is the world.
 
     P    (n+1, 12) pose of each row: rotation, position relative to o
-    S    (nu, 6)   axis of each rate (a ball has three, along its child axes)
+    S    (nu, 6)   axis of each rate (a ball has three, along its child axes); those of splines are in ``splines.py``
     M    (n+1, 9)  inertia of each row about o: second moment (6) and first moment (3)
     V    (n+1, 12) twist and acceleration of each row
     F    (n+1, 6)  force needed by each row; after the inward sweep, by its subtree
@@ -19,6 +19,7 @@ from leastaction.kernels._lanes import ld, ld1, ld3, ld6, ld9, number, st1, st3,
 from leastaction.kernels.layout import (
     BALL,
     COM,
+    HELICAL,
     INERTIA,
     IU,
     IX,
@@ -30,6 +31,7 @@ from leastaction.kernels.layout import (
     PRISMATIC,
     REVOLUTE,
 )
+from leastaction.kernels.splines import spline_bias, spline_motion
 from leastaction.spatial._source.scalar import sincos
 from leastaction.spatial._source.vector import (
     ad,
@@ -119,12 +121,13 @@ def move(tree, i, x, P, S):
         st6(S, d, 0, join(a, cross(p, a)))
         st6(S, d + 1, 0, join(b, cross(p, b)))
         st6(S, d + 2, 0, join(c3, cross(p, c3)))
-    else:
+    elif kind == HELICAL:
         s, c = sincos(ld1(x, k))
         R = turn(R, s, c)
         a = (R[2], R[5], R[8])
         p = axpy3(C[i, PITCH] * ld1(x, k), a, p)
         st6(S, d, 0, join(a, axpy3(C[i, PITCH], a, cross(p, a))))
+    R, p = spline_motion(tree.splines, tree, i, x, S, R, p)
     st9(P, i, 0, R)
     st3(P, i, 9, p)
     return R, p
@@ -221,7 +224,7 @@ def outward(tree, x, u, udot, P, S, M, V, F):
         vj = ld6(V, j, 0)
         w = joint_twist(kind, S, d, u)
         v = add6(vj, w)
-        a = add6(ld6(V, j, 6), ad(vj, w))
+        a = spline_bias(tree.splines, tree, i, x, u, P, add6(ld6(V, j, 6), ad(vj, w)))
         if udot is not None:
             a = add6(a, joint_twist(kind, S, d, udot))
         st6(V, i, 0, v)

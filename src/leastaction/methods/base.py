@@ -239,7 +239,8 @@ class Method(ABC):
         if chunk.failure:
             from leastaction.errors import ConvergenceError
 
-            raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
+            end = model.spline_end(*self.state(model, memory), dt)
+            raise ConvergenceError(f"{self.label}: {chunk.failure}{end}", state=state)
         return model.state(chunk.q[0], chunk.v[0], state.t + dt)
 
     def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:

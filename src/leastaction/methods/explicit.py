@@ -14,6 +14,7 @@ from leastaction.model.model import Model, State
 FAILURES = {
     1: "the state is no longer finite; take a smaller dt, or check forces and control",
     2: "the equations of the closed loops are singular; take a smaller dt, or check the mechanism's position",
+    3: "a joint left its spline at an open end",
 }
 
 
@@ -41,7 +42,7 @@ class Explicit(Method):
     Loops are held at acceleration level without stabilisation, so their drift is visible.
     """
 
-    supports: ClassVar[frozenset[str]] = frozenset({"loops"})
+    supports: ClassVar[frozenset[str]] = frozenset({"loops", "spline joints"})
 
     @property
     @abstractmethod

@@ -35,6 +35,7 @@ class HermiteSimpson(Method):
     """
 
     name: ClassVar[str] = "hermite-simpson"
+    supports: ClassVar[frozenset[str]] = frozenset({"spline joints"})
 
     def __init__(self, form: str = "explicit", solver: Solver | dict[str, Any] | str | None = None) -> None:
         if form not in _FORMS:

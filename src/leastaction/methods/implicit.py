@@ -21,6 +21,9 @@ _CHART_EXP, _CHART_FIXED, _CHART_AUTO = 0, 1, 2
 EULER_CHARTS = tuple(a + b + c for a in "xyz" for b in "xyz" for c in "xyz" if a != b and b != c)
 """Names of the twelve Euler charts."""
 
+FREE_ORDERS = ("TR", "RT")
+"""Orders of a free joint: translation then rotation, or rotation then translation along the axes of the child."""
+
 
 def chart_codes(chart: Any, where: str) -> tuple[int, int]:
     """Mode and code of ``kernels.charts`` from the name of a chart."""
@@ -35,16 +38,34 @@ def chart_codes(chart: Any, where: str) -> tuple[int, int]:
     return _CHART_FIXED, 9 * a + 3 * b + c
 
 
+def check_order(free: Any, where: str) -> str:
+    """Checked order of free joints."""
+    if free not in FREE_ORDERS:
+        raise ModelError(f'{where}: free must be "TR" (translation, then rotation) or "RT", got {free!r}.')
+    return str(free)
+
+
 class Implicit(Method):
     """What the implicit methods share; see ``kernels/implicit.py``. Trees only.
 
     Attributes:
         chart: coordinates of rotations inside a step.
+        free: order of free joints inside a step.
         solver: Newton's method with a dense matrix; its tolerance is relative to the momentum of the mechanism.
     """
 
+    supports: ClassVar[frozenset[str]] = frozenset({"spline joints"})
     chart: str
+    free: str
     solver: Solver
+
+    def inner(self, model: Model) -> Model:
+        """The model in the order of free joints that the method works with."""
+        if self.free == "TR" or not len(model.system.coordinates.free):
+            return model
+        from leastaction.model.build import turned_model
+
+        return turned_model(model)
 
     @property
     @abstractmethod
@@ -55,6 +76,7 @@ class Implicit(Method):
         """Coordinates and rates of the tree's rows, and no past."""
         from leastaction.kernels import entries
 
+        model = self.inner(model)
         x, u = np.zeros(model.nq), np.zeros(model.nv)
         entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
         return {
@@ -67,6 +89,7 @@ class Implicit(Method):
         """The user's q and v."""
         from leastaction.kernels import entries
 
+        model = self.inner(model)
         q, v = np.zeros(model.nq), np.zeros(model.nv)
         entries.leave(model.system, memory["x"], memory["u"], q, v)
         return q, v
@@ -83,6 +106,7 @@ class Implicit(Method):
         """The same; states, charts and coordinates of the stages are written to a trace of ``make_trace``."""
         from leastaction.kernels import implicit_step
 
+        model = self.inner(model)
         rows = saved_rows(k, steps, every)
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), np.zeros(4, dtype=np.int64)
         mode, code = chart_codes(self.chart, type(self).__name__)
@@ -124,6 +148,7 @@ class Implicit(Method):
         model.raise_pending()
         if chunk.failure:
             raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
+        model = self.inner(model)
         # row after row of the derivative: each is the gradient of one number of the end
         by_start, by_control = np.zeros((2 * n, 2 * n)), np.zeros((2 * n, n))
         times = np.array([[state.t, dt]])
@@ -141,7 +166,7 @@ class Implicit(Method):
 
     def options(self) -> dict[str, Any]:
         """All arguments."""
-        return {"chart": self.chart, "solver": self.solver.options()}
+        return {"chart": self.chart, "free": self.free, "solver": self.solver.options()}
 
     def _failure(self, model: Model, status: int, row: int) -> str | None:
         """Why a rollout stopped, in words."""
@@ -155,6 +180,7 @@ class Implicit(Method):
             0: None,
             1: f"Newton did not converge ({self.solver.iterations} iterations allowed); take a smaller dt",
             2: "the state is no longer finite; take a smaller dt, or check forces and control",
+            4: "a joint left its spline at an open end",
         }[status]
 
 
@@ -195,6 +221,13 @@ def row_changes(model: Model, state: State) -> FloatArray:
         T[rows, :] = 0.0
         T[rows, lin], T[rows, ang] = R, -R @ so3.hat(c)
         turning[rows, ang] = -R @ so3.hat(state.v[lin] + np.cross(state.v[ang], c))
+    # free joints that turn first: bdot = v - w x b with b = R^T p
+    for k, d in coordinates.turned.free if coordinates.turned is not None else ():
+        at = coordinates.q[k : k + 7]
+        b = quaternion.to_matrix(state.q[at[:4]]).T @ state.q[at[4:]]
+        ang, lin, rows = coordinates.v[d : d + 3], coordinates.v[d + 3 : d + 6], slice(d + 3, d + 6)
+        T[rows, ang] = so3.hat(b)
+        turning[rows, lin], turning[rows, ang] = -so3.hat(state.v[ang]), -so3.hat(state.v[ang]) @ so3.hat(b)
     return np.block([[T, np.zeros((n, n))], [turning, T]])
 
 
@@ -210,16 +243,18 @@ class BDF(Implicit):
         order: 1 or 2.
         chart: coordinates of rotations inside a step: "exp" (rotation vectors from the start of the step), "euler" (the
             best of the twelve Euler charts, changed where it becomes poor), or one of them, such as "xyz" or "zxz".
+        free: order of a free joint inside a step: "TR", the position of the centre of mass along parent axes and then
+            the rotation, or "RT", the rotation and then the position along child axes, which drifts (docs/theory).
         solver: ``DenseNewton()``; its tolerance is relative to the momentum of the mechanism.
     """
 
     name: ClassVar[str] = "bdf"
 
-    def __init__(self, order: int = 2, *, chart: str = "exp", solver: Any = None) -> None:
+    def __init__(self, order: int = 2, *, chart: str = "exp", free: str = "TR", solver: Any = None) -> None:
         if isinstance(order, bool) or order not in (1, 2):
             raise ModelError(f"BDF: order must be 1 or 2, got {order!r}.")
         chart_codes(chart, "BDF")
-        self._order, self.chart = int(order), chart
+        self._order, self.chart, self.free = int(order), chart, check_order(free, "BDF")
         self.solver = solver_from(solver, (DenseNewton,), "BDF")
 
     @property
@@ -250,14 +285,15 @@ class SDIRK2(Implicit):
 
     Args:
         chart: as in ``BDF``.
+        free: as in ``BDF``.
         solver: as in ``BDF``.
     """
 
     name: ClassVar[str] = "sdirk2"
 
-    def __init__(self, *, chart: str = "exp", solver: Any = None) -> None:
+    def __init__(self, *, chart: str = "exp", free: str = "TR", solver: Any = None) -> None:
         chart_codes(chart, "SDIRK2")
-        self.chart = chart
+        self.chart, self.free = chart, check_order(free, "SDIRK2")
         self.solver = solver_from(solver, (DenseNewton,), "SDIRK2")
 
     @property
@@ -278,12 +314,15 @@ class LinearlyImplicitEuler(Implicit):
     K and D are the derivatives of the laws of all forces and springs at the start of the step; gravity, Coriolis and
     centrifugal forces count as constant. It is as cheap as one iteration of ``BDF(1)``, and stable for stiff forces
     that are nearly linear.
+
+    Args:
+        free: as in ``BDF``.
     """
 
     name: ClassVar[str] = "linearly-implicit-euler"
 
-    def __init__(self) -> None:
-        self.chart, self.solver = "exp", DenseNewton()
+    def __init__(self, *, free: str = "TR") -> None:
+        self.chart, self.free, self.solver = "exp", check_order(free, "LinearlyImplicitEuler"), DenseNewton()
 
     @property
     def order(self) -> int:
@@ -296,8 +335,8 @@ class LinearlyImplicitEuler(Implicit):
         return LINEAR_CODE
 
     def options(self) -> dict[str, Any]:
-        """No arguments."""
-        return {}
+        """All arguments."""
+        return {"free": self.free}
 
     def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
         """Not there: it would need second derivatives of the forces."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -72,6 +72,7 @@ class MaximalEuler(Method):
             "loops",
             "contact",
             "joint friction",
+            "spline joints",
             "enforced limits",
             "equality constraints",
             "velocity constraints",
@@ -225,8 +226,8 @@ class MaximalEuler(Method):
             return Solution(none, none, none, none, 0, "the forces are not finite; check forces and control"), step
         start = np.concatenate([_warm(step.touching, memory["impulses"]), memory["bearings"]])
         found = solve_step(step.problem, self.friction, start, self.tolerance, self.iterations)
-        if found.failure is None:
-            _move(model, memory, step, found, h)
+        if found.failure is None and not _move(model, memory, step, found, h):
+            found = replace(found, failure="a joint left its spline at an open end")
         return found, step
 
 
@@ -283,17 +284,21 @@ def assemble(
     return _Step(problem, J, R, C_matrix, T_matrix, touching)
 
 
-def _move(model: Model, memory: Memory, step: _Step, found: Solution, h: float) -> None:
-    """Poses by (1.29), then the nearest q and v in the metric of mass."""
+def _move(model: Model, memory: Memory, step: _Step, found: Solution, h: float) -> bool:
+    """Poses by (1.29), then the nearest q and v in the metric of mass. False if a joint leaves its spline."""
     plan = plan_of(model)
     phi = found.phi.reshape(-1, 6)
     E = memory["E"] @ se3.exp(h * phi)
     # start where the joints' own rates lead, then Gauss and Newton
     q = retract(model, memory["q"], h * (step.R @ found.phi))
+    if not model.on_splines(q):
+        return False
     J = joint_axes(model, plan, q)
     for _ in range(6):
         change = _nearest(model, J, _drift(model, q, E), np.zeros(model.nv))
         q = retract(model, q, change)
+        if not model.on_splines(q):
+            return False
         J = joint_axes(model, plan, q)
         if np.abs(change).max(initial=0.0) < 1e-8:
             break
@@ -307,6 +312,7 @@ def _move(model: Model, memory: Memory, step: _Step, found: Solution, h: float) 
         kept[:n, 0], kept[:n, 1] = step.touching.pair, step.touching.feature
         kept[:n, 2:] = found.tangent[: 2 * n].reshape(-1, 2)
     memory["bearings"] = found.tangent[len(step.T) :] if len(memory["bearings"]) else memory["bearings"]
+    return True
 
 
 def _nearest(model: Model, J: FloatArray, twists: FloatArray, momentum: FloatArray) -> FloatArray:

@@ -6,7 +6,8 @@ along z. The last row of a joint carries all bodies that are rigidly attached th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,12 +15,13 @@ from leastaction.kernels import layout as kl
 from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.elements import Joint
 from leastaction.model.inertia import MassProperties, check_inertia, combine
-from leastaction.model.joints import Ball, factors, plane_basis
+from leastaction.model.joints import Ball, SplineFactor, factors, plane_basis
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.model import JointView, Model
 from leastaction.model.motion import joint_motion
 from leastaction.model.pose import inverse_pose
 from leastaction.model.singular import check_singular
+from leastaction.model.spline import Spline, SplineCurve
 from leastaction.model.tables import Place, constraint_table, force_table, loop_table, passive_table
 from leastaction.model.topology import Topology, topology
 
@@ -28,8 +30,9 @@ _KIND = {"revolute": kl.REVOLUTE, "prismatic": kl.PRISMATIC, "helical": kl.HELIC
 
 @dataclass
 class _Rows:
-    """Rows of the tree while they are being written; row 0 is the world."""
+    """Rows of the tree while they are being written; row 0 is the world. ``turned``: free joints turn first."""
 
+    turned: bool = False
     parent: list[int] = field(default_factory=lambda: [0])
     kind: list[int] = field(default_factory=lambda: [kl.PRISMATIC])
     before: list[FloatArray] = field(default_factory=lambda: [np.eye(4)])
@@ -38,6 +41,7 @@ class _Rows:
     masses: list[list[MassProperties]] = field(default_factory=lambda: [[]])
     names: list[list[str]] = field(default_factory=lambda: [[WORLD]])
     offset: dict[str, FloatArray] = field(default_factory=dict)
+    splines: dict[int, Spline] = field(default_factory=dict)
 
     def add(self, parent: int, kind: int, before: FloatArray, pitch: float, joint: str) -> int:
         """Append a row and return its number."""
@@ -58,7 +62,7 @@ def build(mechanism: Mechanism) -> Model:
     rows, places, first = _write_rows(mechanism, graph)
     views = _joint_views(mechanism, graph)
     tree, coordinates = _tables(mechanism, rows, views, first)
-    check_singular(tree, [f"joint '{name}'" for name in rows.joint])
+    check_singular(tree, [f"joint '{name}'" for name in rows.joint], rows.splines)
     # forces, springs, loops
     passive, law_callbacks = passive_table(mechanism, views)
     forces, force_callbacks = force_table(mechanism, places)
@@ -81,9 +85,22 @@ def build(mechanism: Mechanism) -> Model:
     )
 
 
-def _write_rows(mechanism: Mechanism, graph: Topology) -> tuple[_Rows, dict[str, Place], dict[str, int]]:
+@lru_cache(maxsize=64)
+def turned_model(model: Model) -> Model:
+    """The same model with free joints that turn first and then translate along child axes; all names and places stay.
+
+    The rows of a free joint are then a ball and three translations; their last one carries the body in both cases.
+    """
+    rows, _, first = _write_rows(model.mechanism, model.topology, True)
+    tree, coordinates = _tables(model.mechanism, rows, model.joints, first)
+    return replace(model, system=model.system._replace(tree=tree, coordinates=coordinates))
+
+
+def _write_rows(
+    mechanism: Mechanism, graph: Topology, turned: bool = False
+) -> tuple[_Rows, dict[str, Place], dict[str, int]]:
     """Rows of all tree joints, the place of every body and frame, and the first row of every moving joint."""
-    rows = _Rows()
+    rows = _Rows(turned)
     places: dict[str, Place] = {WORLD: Place(0, np.eye(4))}
     first: dict[str, int] = {}
     # bodies that a fixed or locked joint attaches move with its parent
@@ -135,9 +152,18 @@ def _write_joint(rows: _Rows, joint: Joint, base: Place, mass: MassProperties) -
     """Append the rows of a joint; returns the last row and the pose of the joint's child side in it."""
     carry = base.pose @ joint.parent_frame
     row = base.row
-    for factor in factors(joint):
+    parts = factors(joint)
+    if joint.kind == "free" and rows.turned:
+        parts = [parts[3], *parts[:3]]
+    for factor in parts:
         before = carry @ factor.before
-        if isinstance(factor, Ball):
+        if isinstance(factor, SplineFactor):
+            row = rows.add(row, kl.SPLINE, before, 0.0, joint.name)
+            rows.splines[row] = factor.spline
+            for _ in range(factor.spline.size - 1):
+                row = rows.add(row, kl.SPLINE_MORE, np.eye(4), 0.0, joint.name)
+            carry = np.eye(4)
+        elif isinstance(factor, Ball):
             row = rows.add(row, kl.BALL, before, 0.0, joint.name)
             carry = np.eye(4)
         else:
@@ -205,7 +231,8 @@ def _tables(
     armature = np.concatenate([np.zeros(0), *(view.joint.armature for view in views.values())])
     origin, moves = _origin(table, rows)
     rate_table = np.array(rates, dtype=np.int64).reshape(-1, 2)
-    tree = kl.Tree(table, const, rate_table, armature[coordinates.v], np.array(mechanism.gravity), origin, moves)
+    gravity, splines = np.array(mechanism.gravity), _splines(rows)
+    tree = kl.Tree(table, const, rate_table, armature[coordinates.v], gravity, origin, moves, splines)
     return tree, coordinates
 
 
@@ -216,16 +243,41 @@ def _coordinates(rows: _Rows, table: kl.Ints, views: dict[str, JointView], first
     free, offset = [], []
     for name, view in views.items():
         x, u = table[first[name], kl.IX], table[first[name], kl.IU]
-        q[x : x + view.nq] = np.arange(view.q.start, view.q.stop)
-        order = np.arange(view.v.start, view.v.stop)
+        places, order = np.arange(view.q.start, view.q.stop), np.arange(view.v.start, view.v.stop)
         if view.kind == "free":
-            order = np.concatenate([order[3:], order[:3]])
+            # (position, quaternion), and (angular; linear) the other way round, unless it turns first
+            if rows.turned:
+                places = np.concatenate([places[3:], places[:3]])
+            else:
+                order = np.concatenate([order[3:], order[:3]])
             free.append((x, u))
             offset.append(rows.offset[name])
-        v[u : u + view.nv] = order
-    return kl.Coordinates(
-        q, v, np.array(free, dtype=np.int64).reshape(-1, 2), np.array(offset, dtype=float).reshape(-1, 3)
-    )
+        q[x : x + view.nq], v[u : u + view.nv] = places, order
+    table_free, table_offset = np.array(free, dtype=np.int64).reshape(-1, 2), np.array(offset).reshape(-1, 3)
+    if rows.turned:
+        return kl.Coordinates(q, v, table_free[:0], table_offset[:0], kl.Turned(table_free, table_offset))
+    return kl.Coordinates(q, v, table_free, table_offset, None)
+
+
+def _splines(rows: _Rows) -> kl.Splines | None:
+    """Control points of the spline joints, None where there are none."""
+    if not rows.splines:
+        return None
+    kind: list[tuple[int, ...]] = []
+    data: list[FloatArray] = [np.zeros((0, 18))]
+    number = np.full(len(rows.parent), -1, dtype=np.int64)
+    for row, spline in rows.splines.items():
+        number[row] = len(kind)
+        first = sum(len(part) for part in data)
+        if isinstance(spline, SplineCurve):
+            n, closed = (len(spline.frames), 1), (spline.closed, False)
+            poses = np.concatenate([spline.frames[:, :3, :3].reshape(-1, 9), spline.frames[:, :3, 3]], axis=1)
+            data.append(np.concatenate([poses, spline.steps], axis=1))
+        else:
+            n, closed = (spline.values.shape[0], spline.values.shape[1]), spline.closed
+            data.append(np.pad(spline.values.reshape(-1, 6), ((0, 0), (0, 12))))
+        kind.append((row, spline.size, first, *n, *closed))
+    return kl.Splines(np.array(kind, dtype=np.int64), number, np.concatenate(data))
 
 
 def _origin(table: kl.Ints, rows: _Rows) -> tuple[kl.Floats, kl.Ints]:

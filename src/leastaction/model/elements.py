@@ -16,6 +16,7 @@ from leastaction.model.checks import FloatArray, frozen
 from leastaction.model.inertia import MassProperties
 from leastaction.model.joints import JointPart, Law
 from leastaction.model.shapes import Shape
+from leastaction.model.spline import Spline
 
 
 def _identity() -> FloatArray:
@@ -67,6 +68,7 @@ class Joint:
         parent_frame: pose (4, 4) of the joint frame in the parent link.
         child_frame: pose (4, 4) of the joint frame in the child link.
         parts: of a composite joint.
+        spline: curve or surface of a spline joint, else None.
         damping: (nv,) N s/m or N m s/rad; a tuple where some entries are laws.
         stiffness: (nv,) N/m or N m/rad; a tuple where some entries are laws.
         rest: (nq,) coordinates at which the springs are relaxed.
@@ -88,6 +90,7 @@ class Joint:
     parent_frame: FloatArray = field(default_factory=_identity)
     child_frame: FloatArray = field(default_factory=_identity)
     parts: tuple[JointPart, ...] = ()
+    spline: Spline | None = None
     damping: Coefficients = 0.0  # type: ignore[assignment]
     stiffness: Coefficients = 0.0  # type: ignore[assignment]
     rest: FloatArray = 0.0  # type: ignore[assignment]

@@ -21,6 +21,7 @@ from leastaction.model.joints import (
     layout,
 )
 from leastaction.model.pose import check_pose
+from leastaction.model.spline import Spline, check_spline
 
 
 def check_joint(joint: Joint) -> None:
@@ -38,6 +39,7 @@ def check_joint(joint: Joint) -> None:
         raise ModelError(f"{where}: parent and child are both '{joint.parent}'.")
     joint.axis, joint.axis2, joint.pitch = check_geometry(joint.kind, joint.axis, joint.axis2, joint.pitch, where)
     joint.parts = check_parts(joint.kind, joint.parts, where)
+    joint.spline = check_spline(joint.kind, joint.spline, where)
     joint.parent_frame = check_pose(joint.parent_frame, f"{where}: parent_frame")
     joint.child_frame = check_pose(joint.child_frame, f"{where}: child_frame")
 
@@ -131,8 +133,9 @@ def _limits(joint: Joint, value: Any, where: str) -> FloatArray:
     """Limits (nl, 2): one row per screw coordinate and per ball, infinite where there is none."""
     pieces = layout(joint)
     out = np.tile([-np.inf, np.inf], (len(pieces), 1))
+    ends = out if joint.spline is None else _spline_ends(joint.spline)
     if value is None:
-        return frozen(out)
+        return frozen(ends)
     # rows: a bare pair stands for the only coordinate
     rows = _rows(value, where)
     if len(rows) == 2 and not any(isinstance(row, (Sequence, np.ndarray)) or row is None for row in rows):
@@ -150,7 +153,16 @@ def _limits(joint: Joint, value: Any, where: str) -> FloatArray:
             out[piece.limit] = _limit(piece, row, where)
     if joint.kind == "continuous" and np.isfinite(out).any():
         raise ModelError(f"{where}: a continuous joint has no limits; use a revolute joint.")
+    # an open spline has its ends besides
+    out[:, 0], out[:, 1] = np.maximum(out[:, 0], ends[:, 0]), np.minimum(out[:, 1], ends[:, 1])
+    if (out[:, 0] > out[:, 1]).any():
+        raise ModelError(f"{where}: they lie beyond the ends of the spline, {ends.tolist()}.")
     return frozen(out)
+
+
+def _spline_ends(spline: Spline) -> FloatArray:
+    """Limits (nl, 2) that the ends of an open spline are."""
+    return np.array([(0.0, end) if np.isfinite(end) else (-np.inf, np.inf) for end in spline.ends])
 
 
 def _rows(value: Any, where: str) -> list[Any]:

@@ -1,7 +1,8 @@
 """The joint table: for every kind its coordinates, its factors, and its rows when it closes a loop.
 
-A joint is a sequence of factors: screws (one coordinate, constant twist) and balls (a rotation). They act in the
-joint frame: pose_child = pose_parent @ parent_frame @ motion(q) @ inverse(child_frame).
+A joint is a sequence of factors: screws (one coordinate, constant twist) and balls (a rotation), or one spline, whose
+twists vary with its coordinates. They act in the joint frame:
+pose_child = pose_parent @ parent_frame @ motion(q) @ inverse(child_frame).
 
 Loop rows are those of Bruedigam et al. 2023, Table B.2 (two general constraint functions, one on the relative
 position, one on the relative rotation), with the universal and the helical joint added.
@@ -18,6 +19,7 @@ import numpy as np
 from leastaction.errors import ModelError
 from leastaction.model.checks import FloatArray, check_axis, check_number, check_quaternion, frozen
 from leastaction.model.pose import check_pose
+from leastaction.model.spline import Spline, check_ends
 
 _IDENTITY = frozen(np.eye(4))
 _AXES = {"x": frozen([1.0, 0.0, 0.0]), "y": frozen([0.0, 1.0, 0.0]), "z": frozen([0.0, 0.0, 1.0])}
@@ -68,7 +70,30 @@ class Ball:
     nv = 3
 
 
-Factor = Screw | Ball
+@dataclass(frozen=True, eq=False)
+class SplineFactor:
+    """A motion along a curve or on a surface of poses.
+
+    Attributes:
+        spline: the curve or surface.
+        before: constant pose (4, 4) in front of the motion.
+    """
+
+    spline: Spline
+    before: FloatArray = field(default_factory=lambda: _IDENTITY)
+
+    @property
+    def nq(self) -> int:
+        """Coordinates."""
+        return self.spline.size
+
+    @property
+    def nv(self) -> int:
+        """Rates."""
+        return self.spline.size
+
+
+Factor = Screw | Ball | SplineFactor
 
 
 @dataclass(frozen=True)
@@ -196,6 +221,8 @@ KINDS: dict[str, JointKind] = {
         ),
         # its coordinates are those of its parts
         JointKind("composite", (), (), (), None, None),
+        # its coordinates are those of its curve or surface
+        JointKind("spline", (), (), (), None, None),
     )
 }
 
@@ -209,6 +236,7 @@ class JointGeometry(Protocol):
     axis2: FloatArray | None
     pitch: float
     parts: tuple[JointPart, ...]
+    spline: Spline | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +251,7 @@ class JointPart:
 
 
 class Piece(NamedTuple):
-    """Where one factor's coordinates stand in q, in v and in the list of limits of its joint.
+    """Where the coordinates of a factor, or each of a spline, stand in q, in v and in the list of limits of a joint.
 
     For a free joint ``v`` is the place in the factors' own order (three prismatic rates, then the ball), not in the
     public order (angular; linear).
@@ -312,7 +340,7 @@ def _check_part(part: Any, where: str) -> JointPart:
         raise ModelError(f"{where}: expected (kind, {{'axis': ..., 'frame': ...}}), got {part!r}.")
     kind, options = part[0], dict(part[1])
     # kinds that cannot stand in a sequence
-    if kind_of(kind).name in ("fixed", "free", "composite"):
+    if kind_of(kind).name in ("fixed", "free", "composite", "spline"):
         raise ModelError(
             f"{where}: a {kind} joint cannot be a part of a composite joint; constant poses go into frame."
         )
@@ -327,6 +355,8 @@ def _check_part(part: Any, where: str) -> JointPart:
 
 def factors(joint: JointGeometry) -> list[Factor]:
     """The factors of a joint in order; of a composite joint those of all its parts."""
+    if joint.spline is not None:
+        return [SplineFactor(joint.spline)]
     if joint.kind != "composite":
         return _factors(kind_of(joint.kind), joint.axis, joint.axis2, joint.pitch, _IDENTITY)
     return [
@@ -356,15 +386,22 @@ def layout(joint: JointGeometry) -> list[Piece]:
     """For every factor its place in q, v (factor order) and the list of limits."""
     out: list[Piece] = []
     iq = iv = 0
-    for i, factor in enumerate(factors(joint)):
-        kind: Literal["screw", "ball"] = "ball" if isinstance(factor, Ball) else "screw"
-        out.append(Piece(kind, slice(iq, iq + factor.nq), slice(iv, iv + factor.nv), i))
-        iq, iv = iq + factor.nq, iv + factor.nv
+    for factor in factors(joint):
+        if isinstance(factor, Ball):
+            out.append(Piece("ball", slice(iq, iq + 4), slice(iv, iv + 3), len(out)))
+            iq, iv = iq + 4, iv + 3
+            continue
+        # the coordinates of a spline are numbers as those of screws are
+        for _ in range(factor.nq):
+            out.append(Piece("screw", slice(iq, iq + 1), slice(iv, iv + 1), len(out)))
+            iq, iv = iq + 1, iv + 1
     return out
 
 
 def coordinate_names(joint: JointGeometry) -> tuple[str, ...]:
     """Names of q; those of a composite joint start with the number of the part, as in ``1.angle``."""
+    if joint.spline is not None:
+        return joint.spline.coordinate_names
     if joint.kind != "composite":
         return kind_of(joint.kind).coordinate_names
     return tuple(f"{i}.{name}" for i, part in enumerate(joint.parts) for name in kind_of(part.kind).coordinate_names)
@@ -372,6 +409,8 @@ def coordinate_names(joint: JointGeometry) -> tuple[str, ...]:
 
 def velocity_names(joint: JointGeometry) -> tuple[str, ...]:
     """Names of v, in public order."""
+    if joint.spline is not None:
+        return joint.spline.coordinate_names
     if joint.kind != "composite":
         return kind_of(joint.kind).velocity_names
     return tuple(f"{i}.{name}" for i, part in enumerate(joint.parts) for name in kind_of(part.kind).velocity_names)
@@ -379,6 +418,8 @@ def velocity_names(joint: JointGeometry) -> tuple[str, ...]:
 
 def neutral(joint: JointGeometry) -> FloatArray:
     """Neutral coordinates (nq,)."""
+    if joint.spline is not None:
+        return np.zeros(joint.spline.size)
     rows = [kind_of(joint.kind)] if joint.kind != "composite" else [kind_of(part.kind) for part in joint.parts]
     return np.concatenate([np.zeros(0), *(row.neutral for row in rows)])
 
@@ -394,6 +435,8 @@ def check_coordinates(joint: JointGeometry, value: Any, where: str) -> FloatArra
     for piece in layout(joint):
         if piece.factor == "ball":
             out[piece.q] = check_quaternion(out[piece.q], where)
+    if joint.spline is not None:
+        check_ends(joint.spline, out, where)
     return frozen(out)
 
 
@@ -402,8 +445,8 @@ def loop_rows(joint: JointGeometry) -> LoopRows:
     kind = kind_of(joint.kind)
     if kind.translation is None or kind.rotation is None:
         raise ModelError(
-            f"joint '{joint.name}': a {kind.name} joint cannot close a loop; add a body for each part instead, or let "
-            "another joint close the loop."
+            f"joint '{joint.name}': a {kind.name} joint cannot close a loop; let another joint close it, or add a body "
+            "for each part of a composite joint."
         )
     # selections of Table B.1
     plane = np.array(plane_basis(joint.axis))

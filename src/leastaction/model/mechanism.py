@@ -132,6 +132,7 @@ class Mechanism:
         parent_frame: Any = None,
         child_frame: Any = None,
         parts: Any = None,
+        spline: Any = None,
         damping: Any = 0.0,
         stiffness: Any = 0.0,
         rest: Any = 0.0,
@@ -146,8 +147,8 @@ class Mechanism:
         Args:
             name: unique among joints.
             kind: fixed, revolute, continuous, prismatic, helical, cylindrical, universal, planar, planar_translation,
-                translational, axis_rotation_free_translation, spherical, cylindrical_free, planar_free, free or
-                composite.
+                translational, axis_rotation_free_translation, spherical, cylindrical_free, planar_free, free,
+                composite or spline.
             parent: body name or "world"; the body may be added later.
             child: body name; the body may be added later.
             axis: direction in the joint frame; for planar kinds the normal.
@@ -156,6 +157,7 @@ class Mechanism:
             parent_frame: pose (4, 4) of the joint frame in the parent link.
             child_frame: pose (4, 4) of the joint frame in the child link.
             parts: of a composite joint, [(kind, {axis, axis2, pitch, frame}), ...].
+            spline: ``SplineCurve`` or ``SplineSurface`` of a spline joint.
             damping: one number or one per velocity coordinate; each may be a ``Law``.
             stiffness: one number or one per velocity coordinate; each may be a ``Law``.
             rest: coordinates at which the springs are relaxed; 0 is the neutral position.
@@ -180,6 +182,7 @@ class Mechanism:
             parent_frame=parent_frame,
             child_frame=child_frame,
             parts=parts,
+            spline=spline,
             damping=damping,
             stiffness=stiffness,
             rest=rest,

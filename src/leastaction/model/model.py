@@ -17,6 +17,7 @@ from leastaction.model.checks import FloatArray, check_number, frozen, quoted
 from leastaction.model.elements import Joint
 from leastaction.model.joints import check_coordinates, layout
 from leastaction.model.mechanism import Mechanism
+from leastaction.model.spline import check_ends
 from leastaction.model.tables import Place
 from leastaction.model.topology import Topology
 
@@ -138,6 +139,7 @@ class Model:
             "loops": bool(self.loop_names),
             "loop joint forces": any(_has_forces(joint) for joint in loops),
             "joint friction": any(joint.has_friction for joint in moving),
+            "spline joints": any(joint.spline is not None for joint in moving),
             "contact": m.ground is not None or bool(m.contacts),
             "restitution": any(c.restitution > 0 for c in m.contacts)
             or (m.ground is not None and m.ground.restitution > 0),
@@ -205,7 +207,30 @@ class Model:
             # those that are normalised but for rounding are left as they are
             off = np.abs(n - 1.0) > 1e-14
             rows[off, ball] /= n[off, None]
+        for view in self._splines:
+            for k, row in enumerate(rows):
+                check_ends(view.joint.spline, row[view.q], f"{where.format(k)}: joint '{view.name}'")
         return rows
+
+    def on_splines(self, q: FloatArray) -> bool:
+        """Whether q (nq,) is within the ends of all open splines."""
+        ends = ((q[view.q], np.array(view.joint.spline.ends)) for view in self._splines)
+        return all(bool(((here >= 0) & (here <= end) | np.isinf(end)).all()) for here, end in ends)
+
+    def spline_end(self, q: FloatArray, v: FloatArray, dt: float) -> str:
+        """Words for a joint that comes to the end of its spline within two steps, or nothing."""
+        for view in self._splines:
+            names, ends = view.joint.coordinate_names, view.joint.spline.ends
+            for name, here, rate, end in zip(names, q[view.q], v[view.v], ends, strict=True):
+                target = end if rate > 0 else 0.0
+                if np.isfinite(end) and abs(target - here) <= 2 * dt * abs(rate):
+                    return f"; joint '{view.name}' comes to the end of its spline, {name} = {target:g}"
+        return ""
+
+    @cached_property
+    def _splines(self) -> list[Any]:
+        """Joints along splines."""
+        return [view for view in self.joints.values() if view.joint.spline is not None]
 
     @cached_property
     def _balls(self) -> list[tuple[str, slice]]:

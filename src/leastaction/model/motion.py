@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leastaction.model.checks import FloatArray
-from leastaction.model.joints import Ball, Factor, JointGeometry, factors
+from leastaction.model.joints import Ball, Factor, JointGeometry, SplineFactor, factors
 from leastaction.spatial import quaternion
 
 
@@ -21,6 +21,8 @@ def joint_motion(joint: JointGeometry, q: FloatArray) -> FloatArray:
 
 def factor_motion(factor: Factor, q: FloatArray) -> FloatArray:
     """Pose (4, 4) of one factor at its coordinates."""
+    if isinstance(factor, SplineFactor):
+        return factor.spline.pose(q)
     out = np.eye(4)
     if isinstance(factor, Ball):
         out[:3, :3] = quaternion.to_matrix(q)

@@ -22,6 +22,7 @@ from leastaction.model.joints import JointPart
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.reader import Reader, is_number, plain
 from leastaction.model.shapes import shape_from_dict
+from leastaction.model.spline import spline_from_dict
 
 FORMAT = "leastaction mechanism"
 VERSION = 1
@@ -125,7 +126,8 @@ def _joint_to_dict(joint: Joint) -> dict[str, Any]:
             raise ModelError(
                 f"joint '{joint.name}': {what}: a Law is made of functions and cannot be written to a file."
             )
-    return {
+    # only spline joints have a spline
+    return ({} if joint.spline is None else {"spline": joint.spline.to_dict()}) | {
         "name": joint.name,
         "kind": joint.kind,
         "parent": joint.parent,
@@ -189,6 +191,8 @@ def _read_joint(out: Mechanism, reader: Reader) -> None:
         "child_frame": reader.array("child_frame", (4, 4), None),
         "parts": [_read_part(item) for item in reader.objects("parts")] or None,
     }
+    curve = reader.object("spline")
+    options["spline"] = None if curve is None else spline_from_dict(curve)
     # data per coordinate
     options["friction"] = _read_friction(reader)
     for what in ("damping", "stiffness", "rest", "armature"):

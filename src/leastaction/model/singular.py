@@ -7,19 +7,20 @@ import numpy as np
 from leastaction.errors import ModelError
 from leastaction.kernels import layout as kl
 from leastaction.model.checks import FloatArray
+from leastaction.model.spline import Spline
 from leastaction.spatial import quaternion, se3
 
 # An articulated inertia this much smaller than the composite one is zero but for rounding.
 _RELATIVE = 1e-11
 
 
-def check_singular(tree: kl.Tree, labels: list[str]) -> None:
+def check_singular(tree: kl.Tree, labels: list[str], splines: dict[int, Spline]) -> None:
     """Raise if some row of the tree has no articulated inertia at a seeded random position.
 
     The sweep is ``kernels/articulated.py`` in plain NumPy: it runs once, at build, and must not need the compiler.
     """
     n = len(tree.rows)
-    axes, inertias = _axes_and_inertias(tree)
+    axes, inertias = _axes_and_inertias(tree, splines)
     composite = inertias.copy()
     for i in range(n - 1, 0, -1):
         parent = tree.rows[i, kl.PARENT]
@@ -42,7 +43,7 @@ def check_singular(tree: kl.Tree, labels: list[str]) -> None:
         inertias[tree.rows[i, kl.PARENT]] += A
 
 
-def _axes_and_inertias(tree: kl.Tree) -> tuple[FloatArray, FloatArray]:
+def _axes_and_inertias(tree: kl.Tree, splines: dict[int, Spline]) -> tuple[FloatArray, FloatArray]:
     """Axes (nu, 6) of all rates and inertias (n, 6, 6) of all rows, about the first root, at a random position."""
     rng = np.random.default_rng(20160101)
     n = len(tree.rows)
@@ -59,7 +60,10 @@ def _axes_and_inertias(tree: kl.Tree) -> tuple[FloatArray, FloatArray]:
         angle = rng.uniform(-1.0, 1.0, 3)
         if kind == kl.BALL:
             motion[:3, :3] = quaternion.to_matrix(quaternion.exp(angle))
-        elif kind != kl.PRISMATIC:
+        elif kind == kl.SPLINE:
+            spline = splines[i]
+            motion, S = spline.motion(0.25 * (1.0 + angle[: spline.size]))
+        elif kind not in (kl.PRISMATIC, kl.SPLINE_MORE):
             motion[:3, :3] = quaternion.to_matrix(quaternion.exp(np.array([0.0, 0.0, angle[0]])))
         poses[i] = poses[parent] @ before @ motion
         # its axes about the origin
@@ -68,6 +72,10 @@ def _axes_and_inertias(tree: kl.Tree) -> tuple[FloatArray, FloatArray]:
             axes[d : d + 3] = Ad[:, :3].T
         elif kind == kl.PRISMATIC:
             axes[d] = Ad[:, 5]
+        elif kind == kl.SPLINE:
+            axes[d : d + S.shape[1]] = (Ad @ S).T
+        elif kind == kl.SPLINE_MORE:
+            pass
         else:
             axes[d] = Ad[:, 2] + tree.const[i, kl.PITCH] * Ad[:, 5]
         inertias[i] = _spatial_inertia(tree.const[i], poses[i])

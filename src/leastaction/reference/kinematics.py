@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leastaction.errors import UnsupportedError
 from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.elements import Joint
-from leastaction.model.joints import Ball, factors
+from leastaction.model.joints import Ball, SplineFactor, factors
 from leastaction.model.model import Model
 from leastaction.model.motion import factor_motion, joint_motion
 from leastaction.reference.matrices import Ad, ad, inverse
@@ -85,6 +86,8 @@ def _through(model: Model, joint: Joint, parent: Motion, q: FloatArray, v: Float
     # any other joint: its factors one by one
     k = d = 0
     for factor in factors(joint):
+        if isinstance(factor, SplineFactor):
+            raise UnsupportedError(f"joint '{joint.name}': the reference knows joints with fixed axes only.")
         S = np.eye(6)[:, :3] if isinstance(factor, Ball) else factor.twist[:, None]
         X = factor.before @ factor_motion(factor, own_q[k : k + factor.nq])
         columns = list(range(view.v.start + d, view.v.start + d + factor.nv))

@@ -15,7 +15,7 @@ from leastaction.model.model import Model
 from leastaction.model.pose import pose
 from leastaction.spatial import quaternion
 
-MOVING_KINDS = tuple(kind for kind in KINDS if kind != "fixed")
+MOVING_KINDS = tuple(kind for kind in KINDS if kind not in ("fixed", "spline"))
 """Every kind of joint that has coordinates."""
 
 SERIAL_KINDS = tuple(kind for kind in MOVING_KINDS if kind not in ("free", "composite"))
