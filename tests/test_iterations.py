@@ -8,7 +8,7 @@ from leastaction.errors import ModelError
 from leastaction.plot import plot_run
 from leastaction.report import Report
 
-METHODS = ["galerkin:2", "maximal"]
+METHODS = ["galerkin:2", "maximal", "bdf:2", "linearly-implicit-euler"]
 
 
 @pytest.fixture(scope="module")

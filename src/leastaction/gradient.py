@@ -1,8 +1,8 @@
 """Gradients of a result of a whole run by initial state, controls and parameters: the adjoint method.
 
-BDF and SDIRK2 have an adjoint of their own (``kernels/implicit_adjoint.py``; Sueda 2021, section 3.5), which also gives
-derivatives by parameters of the mechanism. Other methods go back through the derivatives A, B of their steps. Memory is
-bounded: states are kept at checkpoints, and what lies between them is computed again on the way back.
+BDF and SDIRK2 have an adjoint of their own (``kernels/implicit_adjoint.py``; Sueda 2021, section 3.5; with loops
+``methods/implicit_links.py``). Other methods go back through the derivatives A, B, C of their steps. Memory is bounded
+for the former: states are kept at checkpoints, and what lies between them is computed again on the way back.
 """
 
 from __future__ import annotations
@@ -15,11 +15,22 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
-from leastaction.gradient_parameters import Sums, check_parameters
+from leastaction.gradient_parameters import StepSums, Sums, check_parameters
 from leastaction.linearize import linearize
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method
+from leastaction.methods.closing import link_rows
 from leastaction.methods.explicit import Explicit
-from leastaction.methods.implicit import Implicit, LinearlyImplicitEuler, no_record, one_form, row_changes
+from leastaction.methods.galerkin_links_linear import Tangent
+from leastaction.methods.implicit import (
+    BDF2_CODE,
+    SDIRK2_CODE,
+    Implicit,
+    LinearlyImplicitEuler,
+    no_record,
+    one_form,
+    row_changes,
+)
+from leastaction.methods.implicit_links import backward as linked_backward
 from leastaction.methods.registry import check_supported, method_by_name
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State, check_model
@@ -38,7 +49,7 @@ class Gradient:
         value: the objective.
         by: derivatives by the name of the parameter: "q" (nv,) by displacements of the first state, "v" (nv,),
             "controls" (steps, nv), "stiffness" and "damping" (nv,), "mass" by body, "inertia" (3, 3) by body,
-            "placement" (3,) by joint, "friction" by force.
+            "placement" (3,) by joint, "friction" by force (with ``Maximal`` by pair of bodies that may touch).
         state: the last state of the run.
     """
 
@@ -71,10 +82,11 @@ def gradient(
         controls: generalised forces (steps, nv), held over the steps.
         dt: step in seconds, or an array (steps,).
         objective: what to differentiate; ``Reach``, ``Track``, ``Effort``, sums of them, or an ``Objective``.
-        parameters: names of what to differentiate by: "q" and "v" (of the first state), "controls"; with BDF and SDIRK2
-            also "stiffness" and "damping" of the joints, "mass" (centre of mass and inertia about it fixed) and
+        parameters: names of what to differentiate by: "q" and "v" (of the first state; with loops after ``project``),
+            "controls"; "stiffness" and "damping" of the joints, "mass" (centre of mass and inertia about it fixed) and
             "inertia" (about the centre of mass, link axes) of the bodies, "placement" (position of a joint's
-            parent_frame: link lengths) and "friction" (of penalty contacts).
+            parent_frame: link lengths): with BDF, SDIRK2, Galerkin and LieTrapezoid; "friction" of penalty contacts
+            with BDF and SDIRK2; "mass", "inertia", and "friction" of hard contacts with Maximal.
         memory: most bytes of states that are kept; below what the run needs, parts of it are computed twice.
 
     Raises:
@@ -105,7 +117,7 @@ def gradient(
         check_parameters(model, names)
         out = _adjoint(_Run(model, method, clock, np.ascontiguousarray(array), objective), state, names, memory)
     else:
-        out = _by_steps(model, method, clock, array, objective, state)
+        out = _by_steps(model, method, clock, array, objective, state, names)
     if not np.isfinite(out.value) or not all(np.isfinite(each).all() for each in _arrays(out.by)):
         raise ConvergenceError("gradient: the numbers are not finite; take a smaller dt, or check the objective.")
     return Gradient(out.value, {name: out.by[name] for name in names}, out.state)
@@ -128,7 +140,7 @@ def check_gradient(method: Method, parameters: Iterable[str]) -> tuple[str, ...]
         raise UnsupportedError(f'gradient: {method.label} with free="RT" has no adjoint; take free="TR".')
     if not isinstance(method, Implicit):
         for name in names:
-            if name in _MECHANISM:
+            if name in _MECHANISM and name not in method.parameters:
                 raise UnsupportedError(
                     f"gradient: {method.label} has no derivative by {name}; bdf:1, bdf:2 and sdirk2 have one."
                 )
@@ -218,9 +230,12 @@ def _adjoint(run: _Run, state: State, names: tuple[str, ...], room: float) -> Gr
         _part_back(run, first, start, kept, back)
     maps = row_changes(model, state)
     by = maps.T @ np.concatenate([back.lx[1], back.lu[1]])
+    if link_rows(model):
+        by = Tangent(model, state).projector().T @ by
     found: dict[str, Any] = {"q": by[:n], "v": by[n:], "controls": back.by_controls}
     if sums is not None:
-        sums.count(last)
+        sums.count(last, end.v)
+        sums.begin(state, back.lx[1], back.lu[1])
         found |= sums.results()
     return Gradient(value + last.value, found, end)
 
@@ -243,7 +258,7 @@ def _part_back(run: _Run, first: int, start: Memory, kept: Any, back: _Back) -> 
         if term.by_q is not None or term.by_v is not None:
             lx[i + 1], lu[i + 1] = _to_rows(model, State(0.0, q[i], v[i]), term)
         if back.sums is not None:
-            back.sums.count(term)
+            back.sums.count(term, v[i])
         if term.by_u is not None:
             back.by_controls[first + i] += term.by_u
     lx[-2:] += back.lx
@@ -255,17 +270,35 @@ def _part_back(run: _Run, first: int, start: Memory, kept: Any, back: _Back) -> 
         )  # fmt: skip
     times = np.array([[run.clock.at(k), run.clock.length(k)] for k in range(first, first + steps)])
     out, controls = np.zeros((steps, n)), run.controls[first : first + steps]
-    bad = implicit_adjoint.backward(
-        one_form(model), run.method.code, bool(start["known"][0]), times, float(start["past_h"][0]), controls, trace,
-        lx, lu, out, record,
-    )  # fmt: skip
+    known, past_h, bad = bool(start["known"][0]), float(start["past_h"][0]), -1
+    if link_rows(model):
+        _linked_back(run, known, past_h, times, controls, trace, lx, lu, out, record if back.sums is not None else None)
+    else:
+        bad = implicit_adjoint.backward(
+            one_form(model), run.method.code, known, times, past_h, controls, trace, lx, lu, out, record
+        )
     model.raise_pending()
     if bad >= 0:
         raise ConvergenceError(f"gradient: the matrix of step {first + bad} is singular; take a smaller dt.")
     back.by_controls[first : first + steps] += out
     back.lx, back.lu = lx[:2], lu[:2]
     if back.sums is not None:
-        back.sums.add(record)
+        back.sums.add(record, controls)
+
+
+def _linked_back(
+    run: _Run, known: bool, past_h: float, times: FloatArray, controls: FloatArray, trace: Any, lx: FloatArray,
+    lu: FloatArray, out: FloatArray, record: Any,
+) -> None:  # fmt: skip
+    """One part back with loops or constraints."""
+    two = [run.method.code == BDF2_CODE and (known or k > 0) for k in range(len(times))]
+    double = [run.method.code in (BDF2_CODE, SDIRK2_CODE) and not each for each in two]
+    try:
+        linked_backward(
+            run.model, double, two, times, past_h, controls, trace, lx[..., None], lu[..., None], out[..., None], record
+        )
+    except np.linalg.LinAlgError as error:
+        raise ConvergenceError("gradient: the matrix of a step is singular; take a smaller dt.") from error
 
 
 def _to_rows(model: Model, state: State, part: Part) -> tuple[FloatArray, FloatArray]:
@@ -281,9 +314,10 @@ def _to_rows(model: Model, state: State, part: Part) -> tuple[FloatArray, FloatA
 
 
 def _by_steps(
-    model: Model, method: Method, clock: Clock, controls: FloatArray, objective: Objective, state: State
-) -> Gradient:
-    """Back through the derivatives A, B of the steps of any other method."""
+    model: Model, method: Method, clock: Clock, controls: FloatArray, objective: Objective, state: State,
+    names: tuple[str, ...],
+) -> Gradient:  # fmt: skip
+    """Back through the derivatives A, B, C of the steps of any other method."""
     steps, n = len(controls), model.nv
     memory = method.start(model, state)
     chunk = method.rollout(model, memory, clock, 0, steps, 1, Control(controls))
@@ -295,13 +329,18 @@ def _by_steps(
     last = objective.final(model, states[-1])
     value, by = last.value, np.concatenate([_full(last.by_q, n), _full(last.by_v, n)])
     by_controls = np.zeros((steps, n))
+    asked = [name for name in names if name in _MECHANISM]
+    found = StepSums(model, asked)
+    found.count(last)
     for k in range(steps - 1, -1, -1):
-        step = linearize(model, method, states[k], controls[k], clock.length(k))
+        step = linearize(model, method, states[k], controls[k], clock.length(k), asked)
         term = objective.step(model, k, states[k], controls[k])
         value += term.value
+        found.count(term)
+        found.add(step.C, by)
         by_controls[k] = _full(term.by_u, n) + step.B.T @ by
         by = np.concatenate([_full(term.by_q, n), _full(term.by_v, n)]) + step.A.T @ by
-    return Gradient(value, {"q": by[:n], "v": by[n:], "controls": by_controls}, states[-1])
+    return Gradient(value, {"q": by[:n], "v": by[n:], "controls": by_controls, **found.results()}, states[-1])
 
 
 def _full(part: FloatArray | None, n: int) -> FloatArray:

@@ -1,20 +1,22 @@
-"""Gradients by parameters of the mechanism, from the stages of implicit steps and their multipliers.
+"""Gradients by parameters of the mechanism: from stages of implicit steps, or from derivatives C of other steps.
 
 A stage r(x, u, a, p) = 0 with multipliers z adds -z . dr/dp to the gradient by p.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from leastaction import dynamics
 from leastaction.errors import UnsupportedError
+from leastaction.kernels.layout import MASS
+from leastaction.methods.closing import link_rows
 from leastaction.methods.implicit import one_form
 from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.joints import layout
-from leastaction.model.model import Model
+from leastaction.model.model import Model, State
 from leastaction.objectives import Part
 from leastaction.spatial import quaternion, so3
 
@@ -23,19 +25,51 @@ _SYMMETRIC = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
 
 
 def check_parameters(model: Model, names: tuple[str, ...]) -> None:
-    """UnsupportedError for parameters by which there is no gradient in this mechanism."""
+    """UnsupportedError for parameters by which there is no gradient of implicit steps in this mechanism."""
+    linked = bool(link_rows(model))
+    if "placement" in names and linked:
+        raise UnsupportedError(
+            f"gradient: '{model.name}' has loops or constraints, which move with their joints; there is no gradient by "
+            "placement."
+        )
     if "mass" not in names:
         return
-    # where several bodies hang rigidly on a free joint, its own origin would move with their masses
+    for group in _groups(model):
+        loaded = any(rate == group.v.start for _, rate in model.system.passive.free)
+        if linked or loaded:
+            raise UnsupportedError(
+                f"gradient: several bodies are fixed to the body of the free joint '{group.joint}', and the gradient "
+                "by their masses is not there with loops, or with a spring or damper of its translation; describe them "
+                "as one body."
+            )
+
+
+class _Group(NamedTuple):
+    """Bodies fixed to the body of a free joint: the origin of its row is their common centre of mass.
+
+    joint      name of the joint
+    row        row of the tree that carries them
+    d          first rate of the joint's rows: translation, then rotation
+    v          the user's linear velocities; the angular ones stand three before
+    """
+
+    joint: str
+    row: int
+    d: int
+    v: slice
+
+
+def _groups(model: Model) -> list[_Group]:
+    """Free joints whose child has other bodies with mass fixed to it."""
+    out, order = [], model.system.coordinates.v
     for name, view in model.joints.items():
         if view.kind == "free":
             row = model.place(view.joint.child).row
-            group = [body for body in model.mechanism.bodies if model.place(body).row == row]
-            if sum(model.mechanism.bodies[body].mass > 0 for body in group) > 1:
-                raise UnsupportedError(
-                    f"gradient: several bodies are fixed to the body of the free joint '{name}', and the gradient by "
-                    "their masses is not there; describe them as one body."
-                )
+            bodies = [body for body in model.mechanism.bodies if model.place(body).row == row]
+            if sum(model.mechanism.bodies[body].mass > 0 for body in bodies) > 1:
+                linear = slice(view.v.start + 3, view.v.stop)
+                out.append(_Group(name, row, int(np.flatnonzero(order == linear.start)[0]), linear))
+    return out
 
 
 class Sums:
@@ -48,15 +82,23 @@ class Sums:
 
     def __init__(self, model: Model, names: tuple[str, ...]) -> None:
         self.model, self.names = model, names
-        self.rows = np.zeros((len(model.system.tree.rows), 13))
+        self.rows = np.zeros((len(model.system.tree.rows), 16))
+        # by the origins of the rows of free joints, where masses move them
+        self.groups = _groups(model) if "mass" in names else []
+        self.origins = np.zeros((len(self.groups), 3))
         self.stiffness, self.damping = np.zeros(model.nv), np.zeros(model.nv)
         self.shifts: dict[str, Any] = {}
         forces = model.mechanism.forces
         self.friction = {force.name or f"force {k}": 0.0 for k, force in enumerate(forces) if has_friction(force)}
 
-    def add(self, record: Any) -> None:
-        """Count the stages of one part of a run."""
+    def add(self, record: Any, controls: FloatArray) -> None:
+        """Count the stages of one part of a run with controls (steps, nv)."""
         from leastaction.kernels import implicit_parameters
+
+        for k, group in enumerate(self.groups):
+            # the torque of the control about the origin of the row
+            turns = record.z[:, :, group.d + 3 : group.d + 6].sum(axis=1)
+            self.origins[k] -= np.cross(controls[:, group.v], turns).sum(axis=0)
 
         if set(self.names) & set(_ROWS):
             implicit_parameters.parameter_sums(one_form(self.model), record, self.rows)
@@ -67,13 +109,28 @@ class Sums:
             if self.friction:
                 self._add_friction(q, v, z, t)
 
-    def count(self, term: Part) -> None:
-        """Add what the objective itself owes to the positions of the joints."""
+    def count(self, term: Part, v: FloatArray) -> None:
+        """Add what the objective itself owes to the positions of the joints, at a state with velocities v."""
         for name, by in (term.by_placement or {}).items():
             self.shifts[name] = self.shifts.get(name, 0.0) + by
+        # at a fixed state of the rows the link frame moves against the origin of its row
+        for k, group in enumerate(self.groups):
+            if term.by_q is not None:
+                self.origins[k] -= term.by_q[group.v]
+            if term.by_v is not None:
+                self.origins[k] -= np.cross(term.by_v[group.v], v[group.v.start - 3 : group.v.start])
+
+    def begin(self, state: State, lx: FloatArray, lu: FloatArray) -> None:
+        """Add what the rows' first state, with derivatives lx and lu (nv,), owes to the origins of rows."""
+        for k, group in enumerate(self.groups):
+            view, three = self.model.joints[group.joint], slice(group.d, group.d + 3)
+            back = quaternion.to_matrix(state.q[view.q][3:]).T
+            turn = state.v[group.v.start - 3 : group.v.start]
+            self.origins[k] += back @ lx[three] + np.cross(back @ lu[three], turn)
 
     def results(self) -> dict[str, Any]:
         """The gradients by name."""
+        moved = {group.row: self.origins[k] + self.rows[group.row, 13:] for k, group in enumerate(self.groups)}
         out: dict[str, Any] = {"stiffness": self.stiffness, "damping": self.damping, "friction": dict(self.friction)}
         mass, inertia = {}, {}
         for name, body in self.model.mechanism.bodies.items():
@@ -86,11 +143,13 @@ class Sums:
             second = by[4:10][_SYMMETRIC] * np.where(np.eye(3) > 0, 1.0, 0.5)
             spread = center @ center * np.eye(3) - np.outer(center, center)
             mass[name] = float(by[0] + by[1:4] @ center + (second * spread).sum())
+            if place.row in moved:
+                mass[name] += float(moved[place.row] @ center / self.model.system.tree.const[place.row, MASS])
             inertia[name] = R.T @ second @ R
         placement = {}
         for name, view in self.model.joints.items():
             R = self.model.place(view.joint.parent).pose[:3, :3] if view.joint.parent != WORLD else np.eye(3)
-            placement[name] = self.shifts.get(name, 0.0) - R.T @ self.rows[self.model.first_rows[name], 10:]
+            placement[name] = self.shifts.get(name, 0.0) - R.T @ self.rows[self.model.first_rows[name], 10:13]
         return {**out, "mass": mass, "inertia": inertia, "placement": placement}
 
     def _users(self, record: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -136,6 +195,41 @@ class Sums:
             for i, time in enumerate(t):
                 by = force.friction_derivative(float(time), poses[i], twists[i])  # type: ignore[attr-defined]
                 self.friction[label] += float((virtual[i] * by).sum())
+
+
+class StepSums:
+    """Sums over steps of C^T l, with l the derivatives by the state at the end of a step.
+
+    Args:
+        model: the mechanism.
+        names: parameters.
+    """
+
+    def __init__(self, model: Model, names: list[str]) -> None:
+        self.model = model
+        self.found: dict[str, dict[Any, Any]] = {name: {} for name in names}
+
+    def add(self, C: dict[str, dict[Any, FloatArray]], by: FloatArray) -> None:
+        """Count one step."""
+        for name, parts in C.items():
+            for key, columns in parts.items():
+                more = np.tensordot(by, columns, axes=(0, 0))
+                self.found[name][key] = self.found[name].get(key, 0.0) + (more if more.ndim else float(more))
+
+    def count(self, term: Part) -> None:
+        """Add what the objective itself owes to the positions of the joints."""
+        if "placement" in self.found:
+            for name, by in (term.by_placement or {}).items():
+                self.found["placement"][name] = self.found["placement"].get(name, 0.0) + by
+
+    def results(self) -> dict[str, Any]:
+        """The gradients by name."""
+        out: dict[str, Any] = dict(self.found)
+        for name in {"stiffness", "damping"} & set(self.found):
+            out[name] = np.zeros(self.model.nv)
+            for joint, by in self.found[name].items():
+                out[name][self.model.joints[joint].v] = by
+        return out
 
 
 def has_friction(force: Any) -> bool:

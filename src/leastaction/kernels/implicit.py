@@ -29,19 +29,28 @@ from leastaction.kernels._jit import kernel, memory, sweep
 from leastaction.kernels.charts import chart_blocks, place
 from leastaction.kernels.composite import mass_matrix, subtree_inertias
 from leastaction.kernels.coordinates import forces_in, positions_out, rates_out
+from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS
 from leastaction.kernels.dense import lu_factor, lu_solve
 from leastaction.kernels.derivatives import inverse_dynamics_derivatives, subtree_bias
 from leastaction.kernels.explicit import copy
 from leastaction.kernels.force_columns import add_body_derivatives, add_joint_derivatives
 from leastaction.kernels.forces import body_forces
 from leastaction.kernels.hermite_blocks import add_dense_block, block_inverse, block_times
+from leastaction.kernels.implicit_links import (
+    link_forces,
+    link_keep,
+    link_matrix,
+    link_move,
+    link_rates,
+    link_reset,
+    link_scales,
+    link_sizes,
+    link_step,
+)
 from leastaction.kernels.layout import MASS, Floats, Ints
 from leastaction.kernels.passive import passive_forces
 from leastaction.kernels.splines import spline_derivatives
 from leastaction.kernels.tree import add_armature, inward, outward
-
-# Counters of a rollout.
-ITERATIONS, EVALUATIONS, CUTS, WHERE = 0, 1, 2, 3
 
 # Relative residual below which a descent that stops is put down to rounding.
 STALL = 1.0e-9
@@ -133,8 +142,8 @@ def dynamics_derivatives(system, t, s, f, w, whole):
 
 
 @sweep
-def evaluate(system, chart, t, gh, x0, xih, uh, control, s, f):
-    """Equations (1) and (2) at s.xi. False if a ball turned too far."""
+def evaluate(system, chart, t, gh, x0, xih, uh, control, s, f, k):
+    """Equations (1) and (2) at s.xi, with the constraints in k. False if a ball turned too far."""
     tree, nu = system.tree, uh.size
     if not place(tree, chart, x0, s.xi, s.x):
         return False
@@ -142,9 +151,11 @@ def evaluate(system, chart, t, gh, x0, xih, uh, control, s, f):
         s.y[d] = s.xi[d] - xih[d]
     chart_blocks(tree, chart, s.xi, s.y, s.E, s.U)
     block_times(tree, 1.0 / gh, s.E, s.y, s.u)
+    link_rates(system.loops, system, t, gh, s, f, k)
     for d in range(nu):
         s.a[d] = (s.u[d] - uh[d]) / gh
     dynamics(system, t, control, s, f)
+    link_forces(system.loops, gh, s, k)
     return True
 
 
@@ -161,16 +172,17 @@ def matrix(tree, gh, s):
 
 
 @sweep
-def direction(system, t, gh, s, f, w):
+def direction(system, t, gh, s, f, w, k):
     """Newton's direction s.step of xi; s.H is factorised. False if it is singular."""
     dynamics_derivatives(system, t, s, f, w, True)
     matrix(system.tree, gh, s)
+    link_matrix(system.loops, system, t, gh, s, f, k)
     if not lu_factor(s.H, s.swaps):
         return False
     for d in range(s.r.size):
         s.step[d] = -gh * gh * s.r[d]
     lu_solve(s.H, s.swaps, s.step)
-    return True
+    return link_step(system.loops, system.tree, gh, s, k)
 
 
 @kernel
@@ -205,43 +217,53 @@ def scale_of(tree, gh, uh, s, f):
 
 
 @sweep
-def solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w, count):
+def solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w, k, count):
     """Newton with backtracking from the guess in s.xi. True if it converged; s then holds the solution."""
     before, size_before, alpha, steps, limit, scale = math.inf, math.inf, 1.0, 0, 0.0, 0.0
+    weight, widest = 0.0, 0.0
     while True:
-        largest, squares = math.inf, math.inf
-        if evaluate(system, chart, t, gh, x0, xih, uh, control, s, f):
+        largest, squares, gap = math.inf, math.inf, math.inf
+        if evaluate(system, chart, t, gh, x0, xih, uh, control, s, f, k):
             largest, squares = sizes(gh, s)
+            gap, more = link_sizes(system.loops, gh, s, k)
+            if steps == 0:
+                weight, widest = link_scales(system.loops, system.tree, gh, rtol, s.x, f)
+            squares += weight * more
         count[EVALUATIONS] += 1
         good = math.isfinite(squares)
-        if good and steps > 0 and largest <= limit:
+        if good and steps > 0 and largest <= limit and gap <= widest:
             break
         if good and squares <= (1.0 - 1.0e-4 * alpha) * before:
             # a point to go on from
-            if steps == most or not direction(system, t, gh, s, f, w):
+            if steps == most or not direction(system, t, gh, s, f, w, k):
                 break
             if steps == 0:
                 scale, rounding = scale_of(system.tree, gh, uh, s, f)
                 limit = rtol * scale + rounding
             copy(s.xi, s.old)
+            link_keep(system.loops, k)
             before, size_before, alpha = squares, largest, 1.0
             steps += 1
         else:
             # backtrack, until only rounding can be to blame
-            if steps == 0 or alpha < 1.0e-3 or size_before <= limit:
+            if steps == 0 or alpha < 1.0e-3 or (size_before <= limit and gap <= widest):
                 break
             alpha *= 0.5
             count[CUTS] += 1
         for d in range(uh.size):
             s.xi[d] = s.old[d] + alpha * s.step[d]
+        link_move(system.loops, alpha, k)
     count[ITERATIONS] += steps
     # rounding may stop the descent above the tolerance; at the tolerance a last step may find nothing better
-    return good and steps > 0 and (largest <= limit or (largest <= STALL * scale and size_before <= STALL * scale))
+    small = largest <= STALL * scale and size_before <= STALL * scale and gap <= 100.0 * widest
+    return good and steps > 0 and ((largest <= limit and gap <= widest) or small)
 
 
 @sweep
-def guess_stage(tree, chart, gh, xi0, xih, uh, past, s):
-    """First iterate: the acceleration ``past`` of the stage before goes on."""
+def guess_stage(system, chart, gh, xi0, xih, uh, past, s, k):
+    """First iterate: the acceleration ``past`` of the stage before goes on; no multipliers."""
+    tree = system.tree
+    link_reset(system.loops, k)
     for d in range(uh.size):
         s.v0[d] = uh[d] + gh * past[d]
         s.y[d] = 0.0

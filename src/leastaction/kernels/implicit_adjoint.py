@@ -80,7 +80,7 @@ def add_transposed(tree, s, A, x, out):
 def adjoint_stage(system, chart, t, gh, x0, xih, uh, control, lx, lu, l, z, to_x0, to_xih, to_uh, s, f, w):
     """Equations (11) and (12) at s.xi; adds to ``to_x0`` and sets z, to_xih, to_uh. False if H is singular."""
     tree, nu = system.tree, uh.size
-    evaluate(system, chart, t, gh, x0, xih, uh, control, s, f)
+    evaluate(system, chart, t, gh, x0, xih, uh, control, s, f, None)
     dynamics_derivatives(system, t, s, f, w, True)
     matrix(tree, gh, s)
     if not lu_factor(s.H, s.swaps):

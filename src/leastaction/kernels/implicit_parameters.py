@@ -12,7 +12,10 @@ frame of row j by e moves all that is behind it by S = (0; e), as a joint before
 
 with sums over the bodies behind j, p the row before j, and the same for the laws of forces: -(K^T Z) . S - (D^T Z) . Y.
 
-    out   (n+1, 13)  by m, h (3), I (xx xy xz yy yz zz; off-diagonal ones count twice), e along the axes of row p (3)
+Moving what row i carries, its own bodies and all behind, by e along its own axes is the same with p = i.
+
+    out   (n+1, 16)  by m, h (3), I (xx xy xz yy yz zz; off-diagonal ones count twice), e along the axes of row p (3),
+                     and e of what the row carries along its own axes (3)
 """
 
 # mypy: ignore-errors
@@ -139,13 +142,15 @@ def placements(tree, f, Z, G, Q, K, out):
     """Equation (14) for every row; G, Q, K are summed over subtrees on the way."""
     for i in range(tree.rows.shape[0] - 1, 0, -1):
         p = tree.rows[i, PARENT]
-        v, a, z = ld6(f.V, p, 0), ld6(f.V, p, 6), ld6(Z, p, 0)
         g, q, k, F = ld6(G, i, 0), ld6(Q, i, 0), ld6(K, i, 0), ld6(f.F, i, 0)
-        for e in range(3):
-            S = (0.0, 0.0, 0.0, f.P[p, e], f.P[p, 3 + e], f.P[p, 6 + e])
-            Y = ad(v, S)
-            W = add6(ad(a, S), ad(v, Y))
-            out[i, 10 + e] += dot6(W, g) + dot6(Y, q) + dot6(S, k) - dot6(z, ad_dual(S, F))
+        for side in range(2):
+            o = p if side == 0 else i
+            v, a, z = ld6(f.V, o, 0), ld6(f.V, o, 6), ld6(Z, o, 0)
+            for e in range(3):
+                S = (0.0, 0.0, 0.0, f.P[o, e], f.P[o, 3 + e], f.P[o, 6 + e])
+                Y = ad(v, S)
+                W = add6(ad(a, S), ad(v, Y))
+                out[i, 10 + 3 * side + e] += dot6(W, g) + dot6(Y, q) + dot6(S, k) - dot6(z, ad_dual(S, F))
         st6(G, p, 0, add6(ld6(G, p, 0), g))
         st6(Q, p, 0, add6(ld6(Q, p, 0), q))
         st6(K, p, 0, add6(ld6(K, p, 0), k))

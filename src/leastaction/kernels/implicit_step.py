@@ -13,7 +13,8 @@ h the step, h_p the one before it and z = h / h_p:
 with Kx, Ku of (8) those of the laws of the forces alone: neither inertia nor the turning of forces with their bodies
 (Sueda 2021, eqs. 3.64, 3.69, 3.74, 3.80 for equal steps, 2.84 for the last.) xi_p are the coordinates of the state
 before the last in the chart of this step. BDF2 starts with a step of SDIRK2. Forces count at the end of a stage, in
-(8) at the start of the step; the control is held over the step.
+(8) at the start of the step; the control is held over the step. Loops and constraints: see ``implicit_links``; in (8)
+they hold for the velocities at the start of the step.
 
     trace     x (steps+2, nx), u (steps+2, nu)  the state before the first, the first, and those after each step
               xi (steps, 2, nu)                 xi_a and xi of each step          chart (steps, n+1)
@@ -32,12 +33,12 @@ from leastaction.kernels._jit import entry, kernel, sweep
 from leastaction.kernels.charts import choose_charts, other_coordinates, place, start_coordinates
 from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import positions_out, rates_out
+from leastaction.kernels.counts import ITERATIONS, LAST, MOST, TOTALS
 from leastaction.kernels.dense import lu_factor, lu_solve
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.force_columns import make_columns
 from leastaction.kernels.forward import make_work
 from leastaction.kernels.implicit import (
-    WHERE,
     dynamics,
     dynamics_derivatives,
     evaluate,
@@ -46,6 +47,7 @@ from leastaction.kernels.implicit import (
     matrix,
     solve_stage,
 )
+from leastaction.kernels.implicit_links import link_linear, link_matrix, make_stage_links, set_links
 from leastaction.kernels.layout import Floats, Ints
 from leastaction.kernels.splines import on_splines
 
@@ -56,6 +58,9 @@ DONE, NOT_CONVERGED, NOT_FINITE, SINGULAR_CHART, LEFT_SPLINE = 0, 1, 2, 3, 4
 BDF1, BDF2, SDIRK2, LINEAR = 0, 1, 2, 3
 
 ALPHA = 1.0 - math.sqrt(0.5)
+
+# Parts in which gh grows where Newton's method fails.
+PARTS = 8
 
 
 class Trace(NamedTuple):
@@ -76,21 +81,35 @@ def two_step(h, past):
 
 
 @sweep
-def try_stage(system, chart, t, gh, x0, xi0, xih, uh, control, rtol, most, past, s, f, w, count):
-    """A stage from the past acceleration; if that fails, from none. The acceleration it found is the next past."""
+def try_stage(system, chart, t, gh, x0, xi0, xih, uh, control, rtol, most, past, s, f, w, links, count):
+    """A stage from the past acceleration; if that fails, from none, and at last by continuation in gh.
+
+    The acceleration it found is the next past.
+    """
     for _ in range(2):
-        guess_stage(system.tree, chart, gh, xi0, xih, uh, past, s)
-        if solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w, count):
+        guess_stage(system, chart, gh, xi0, xih, uh, past, s, links)
+        if solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w, links, count):
             copy(s.a, past)
             return True
         for d in range(past.size):
             past[d] = 0.0
-    return False
+    # the solution for a small gh is near; it is followed to the full one
+    for part in range(1, PARTS + 1):
+        short = gh * part / PARTS
+        if part == 1:
+            guess_stage(system, chart, short, xi0, xih, uh, past, s, links)
+        else:
+            for d in range(uh.size):
+                s.xi[d] = xih[d] + (s.xi[d] - xih[d]) * part / (part - 1.0)
+        if not solve_stage(system, chart, t, short, x0, xih, uh, control, rtol, most, s, f, w, links, count):
+            return False
+    copy(s.a, past)
+    return True
 
 
 @sweep
-def linear_step(system, t, h, x0, u0, control, s, f, w):
-    """Equation (8): s.xi and s.u of the end."""
+def linear_step(system, t, h, share, x0, u0, control, s, f, w, links):
+    """Equation (8): s.xi and s.u of the end. Loops close by ``share`` of their gap at the start."""
     nu = u0.size
     copy(x0, s.x)
     copy(u0, s.u)
@@ -106,6 +125,8 @@ def linear_step(system, t, h, x0, u0, control, s, f, w):
     if not lu_factor(s.H, s.swaps):
         return False
     lu_solve(s.H, s.swaps, s.step)
+    if not link_linear(system.loops, system, t, h, share, u0, s, f, links):
+        return False
     for d in range(nu):
         s.u[d] = u0[d] + s.step[d]
         s.xi[d] = h * s.u[d]
@@ -114,15 +135,17 @@ def linear_step(system, t, h, x0, u0, control, s, f, w):
 
 @sweep
 def implicit_step(
-    system, method, chart, t, h, x, u, past_x, past_u, past_h, known, past, control, rtol, most, s, f, w, v, count
+    system, method, chart, t, h, share, x, u, past_x, past_u, past_h, known, past, control, rtol, most, s, f, w, links,
+    v, count,
 ):  # fmt: skip
     """One step from x, u; its end is in s.x, s.u, the coordinates of the stages in v[0] and v[1]."""
     tree, nu = system.tree, u.size
     xi0, xih, uh = v[2], v[3], v[4]
     start_coordinates(tree, chart, x, xi0)
     if method == LINEAR:
-        good = linear_step(system, t, h, x, u, control, s, f, w) and place(tree, chart, x, s.xi, s.x)
+        good = linear_step(system, t, h, share, x, u, control, s, f, w, links) and place(tree, chart, x, s.xi, s.x)
         copy(s.xi, v[1])
+        count[ITERATIONS] += 1
         return good
     double = method == SDIRK2 or (method == BDF2 and known == 0)
     gh, c0, c1 = ALPHA * h if double else h, 1.0, 0.0
@@ -137,7 +160,7 @@ def implicit_step(
             xih[d] = c0 * xi0[d] + c1 * v[0, d]
             uh[d] = c0 * u[d] + c1 * s.u[d]
         end = t + gh if stage == 0 else t + h
-        if not try_stage(system, chart, end, gh, x, xi0, xih, uh, control, rtol, most, past, s, f, w, count):
+        if not try_stage(system, chart, end, gh, x, xi0, xih, uh, control, rtol, most, past, s, f, w, links, count):
             return False
         copy(s.xi, v[stage])
         # equations (5), (6): history is stage a
@@ -148,18 +171,19 @@ def implicit_step(
 
 @entry
 def rollout(
-    system, method, chart_mode, chart_code, uniform, clock, k0, x, u, past_x, past_u, past_h, known, past, chart,
+    system, method, chart_mode, chart_code, share, uniform, clock, k0, x, u, past_x, past_u, past_h, known, past, chart,
     steps, every, controls, address, rtol, most, out_q, out_v, count, trace,
 ):  # fmt: skip
     """Advance x, u in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
-    uniform and clock are those of ``tick``. past_x, past_u, past_h (1,) and known (1,) are the state before and the
-    last step length, past (nu,) the last acceleration, chart (n+1,) the charts of the last step. Returns (steps done,
-    status); after a failure all of them are those of the last good step, and count[WHERE] names the row of a ball at a
-    singular chart.
+    uniform and clock are those of ``tick``, share is that of ``linear_step``. past_x, past_u, past_h (1,) and known
+    (1,) are the state before and the last step length, past (nu,) the last acceleration, chart (n+1,) the charts of the
+    last step; count: see ``counts``. Returns (steps done, status, row of a ball at a singular chart); after a failure
+    all of them are those of the last good step.
     """
     tree, nu = system.tree, u.size
     f, s, w = make_work(system, x), make_stage(tree, x.size), make_columns(system)
+    links = make_stage_links(system.loops, system.constraints, tree)
     v, control, guess, charts = np.zeros((5, nu)), np.zeros(nu), np.zeros(nu), np.zeros(chart.size, np.int64)
     saved, kept = 0, trace.x.shape[0] > 0
     if kept:
@@ -179,19 +203,22 @@ def rollout(
         copy(chart, charts)
         row = choose_charts(tree, chart_mode, chart_code, x, charts)
         if row > 0:
-            count[WHERE] = row
-            return k, SINGULAR_CHART
+            return k, SINGULAR_CHART, row
         # step
         copy(past, guess)
-        if not implicit_step(
-            system, method, charts, t, h, x, u, past_x, past_u, past_h[0], known[0], guess, control, rtol, most, s, f,
-            w, v, count,
-        ):  # fmt: skip
-            return k, NOT_CONVERGED if all_finite(s.r) else NOT_FINITE
+        before = count[ITERATIONS]
+        good = implicit_step(
+            system, method, charts, t, h, share, x, u, past_x, past_u, past_h[0], known[0], guess, control, rtol, most,
+            s, f, w, links, v, count,
+        )  # fmt: skip
+        count[LAST] = count[ITERATIONS] - before
+        count[MOST] = max(count[MOST], count[LAST])
+        if not good:
+            return k, NOT_CONVERGED if all_finite(s.r) else NOT_FINITE, 0
         if not on_splines(tree.splines, tree, s.x):
-            return k, LEFT_SPLINE
+            return k, LEFT_SPLINE, 0
         if not (all_finite(s.x) and all_finite(s.u)):
-            return k, NOT_FINITE
+            return k, NOT_FINITE, 0
         copy(x, past_x)
         copy(u, past_u)
         copy(s.x, x)
@@ -209,24 +236,31 @@ def rollout(
         if (k0 + k + 1) % every == 0:
             positions_out(system.coordinates, x, out_q[saved])
             rates_out(system.coordinates, x, u, out_v[saved])
+            count[TOTALS + saved] = count[ITERATIONS]
             saved += 1
-    return steps, DONE
+    return steps, DONE, 0
 
 
 @entry
-def probe(system, chart, t, gh, x0, xi, xih, uh, control, r, H, Kx, Ku):
-    """Residual r (nu,) of a stage at given coordinates and its matrix H; Kx, Ku by displacements and rates."""
+def probe(system, chart, t, gh, x0, xi, xih, uh, control, l, m, r, H, Kx, Ku):
+    """Residual r (nu,) of a stage at given coordinates and its matrix H; Kx, Ku by displacements and rates.
+
+    l, m: multipliers of loops and constraints, scaled as in ``implicit_links``; empty for a tree.
+    """
     f, s, w = make_work(system, x0), make_stage(system.tree, x0.size), make_columns(system)
+    links = make_stage_links(system.loops, system.constraints, system.tree)
     copy(xi, s.xi)
-    return probe_stage(system, chart, t, gh, x0, xih, uh, control, s, f, w, r, H, Kx, Ku)
+    set_links(system.loops, links, l, m)
+    return probe_stage(system, chart, t, gh, x0, xih, uh, control, s, f, w, links, r, H, Kx, Ku)
 
 
 @sweep
-def probe_stage(system, chart, t, gh, x0, xih, uh, control, s, f, w, r, H, Kx, Ku):
+def probe_stage(system, chart, t, gh, x0, xih, uh, control, s, f, w, links, r, H, Kx, Ku):
     """See ``probe``."""
-    good = evaluate(system, chart, t, gh, x0, xih, uh, control, s, f)
+    good = evaluate(system, chart, t, gh, x0, xih, uh, control, s, f, links)
     dynamics_derivatives(system, t, s, f, w, True)
     matrix(system.tree, gh, s)
+    link_matrix(system.loops, system, t, gh, s, f, links)
     copy(s.r, r)
     for i in range(r.size):
         copy(s.H[i], H[i])

@@ -14,6 +14,8 @@ from leastaction.methods.closing import check_closed, link_rows
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.galerkin_linear import Nodes, Step, step_derivative
 from leastaction.methods.galerkin_links_linear import linked_derivative
+from leastaction.methods.galerkin_parameters import parameter_columns
+from leastaction.methods.parameters import PARAMETERS, collect, columns
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton, solver_from
@@ -50,6 +52,7 @@ class Galerkin(Method):
     symplectic: ClassVar[bool] = True
     conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum", "constraints"})
     supports: ClassVar[frozenset[str]] = frozenset({"loops", "equality constraints", "velocity constraints"})
+    parameters: ClassVar[tuple[str, ...]] = PARAMETERS
 
     def __init__(
         self, order: int = 2, *, solver: Any = None, guess: str = "quadratic", quadrature: str = "lobatto"
@@ -143,8 +146,13 @@ class Galerkin(Method):
         failure = _FAILURES[status].format(iterations=self.solver.iterations) if status else None
         return counted_chunk(done, failure, q[:rows], v[:rows], count)
 
-    def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
-        """Exact derivative of the step, O(n^2); O(n^3) with loops, constraints, forces on bodies or in free joints."""
+    def linearize(
+        self, model: Model, state: State, control: Any, dt: float, parameters: tuple[str, ...] = ()
+    ) -> StepDerivative:
+        """Exact derivative of the step, O(n^2).
+
+        O(n^3) with loops, constraints, forces on bodies or in free joints, and by parameters of the mechanism.
+        """
         if self.quadrature == "gauss":
             raise UnsupportedError(f"{self.label} has no derivative of its step; use the Lobatto quadrature.")
         if "velocity constraints" in model.features:
@@ -161,15 +169,16 @@ class Galerkin(Method):
         step = Step(state.t, dt, x, p, memory["past"][:, : self.stages + 1].copy(), tau, active)
         nodes = Nodes(c, w, b, across(model.system.tree.gravity), balance(self.stages))
         end = model.state(chunk.q[0], chunk.v[0], state.t + dt)
-        if link_rows(model):
-            try:
-                A, B = linked_derivative(model, nodes, step, memory["multipliers"], state, end)
-            except np.linalg.LinAlgError as error:
-                message = f"{self.label}: the derivative of the step is singular here; take a smaller dt."
-                raise ConvergenceError(message, state=state) from error
-        else:
-            A, B = step_derivative(model, nodes, step)
-        return StepDerivative(A, B, end)
+        if not (link_rows(model) or parameters):
+            return StepDerivative(*step_derivative(model, nodes, step), end)
+        lam, parts = memory["multipliers"], columns(model, parameters, self.label)
+        more = parameter_columns(model, nodes, step, lam, state, end, parts) if parts else None
+        try:
+            A, B, C = linked_derivative(model, nodes, step, lam, state, end, more)
+        except np.linalg.LinAlgError as error:
+            message = f"{self.label}: the derivative of the step is singular here; take a smaller dt."
+            raise ConvergenceError(message, state=state) from error
+        return StepDerivative(A, B, end, collect(model, parts, C, parameters))
 
     def _direction(self) -> Any:
         """What chooses the direction by its type; see ``galerkin_quasi.make_quasi``."""

@@ -31,6 +31,7 @@ from leastaction.methods.galerkin_linear import (
     pose_of,
     turn_wrenches,
 )
+from leastaction.methods.galerkin_parameters import ParameterColumns
 from leastaction.model.checks import FloatArray
 from leastaction.model.constraints import Constraint
 from leastaction.model.model import Model, State
@@ -80,7 +81,7 @@ def links_at(model: Model, P: FloatArray) -> list[Link]:
     from leastaction.kernels import galerkin_links_linear
 
     m, loops = model.constraint_size, model.system.loops
-    if loops is None:
+    if loops is None or not (m or model.mechanism.constraints):
         return []
     G, C = np.zeros((m, 6)), np.zeros((m, 12, 12))
     galerkin_links_linear.loop_tables(model.system, np.ascontiguousarray(P), G, C)
@@ -235,6 +236,8 @@ class Tangent:
 
     def velocity(self, p: FloatArray, dx: FloatArray, dp: FloatArray) -> FloatArray:
         """du of M u + G^T nu = p, G u = 0, from columns dx and dp; p in child axes."""
+        if not self.links:
+            return np.asarray(np.linalg.solve(self.H, dp - self.E @ dx))
         nu = np.asarray(np.linalg.lstsq(self.G.T, p - self.H @ self.u, _REDUNDANT)[0], dtype=float)
         sides: FloatArray = np.hstack([dp - (self.E + self.curvature(nu)) @ dx, self.G.T])
         Z = np.linalg.solve(self.H, sides)
@@ -274,9 +277,14 @@ def _user_maps(model: Model, state: State) -> tuple[FloatArray, FloatArray]:
 
 # --- the whole step ---------------------------------------------------------------------------------------------------
 def linked_derivative(
-    model: Model, nodes: Nodes, step: Step, lam: FloatArray, start: State, end: State
-) -> tuple[FloatArray, FloatArray]:
-    """A (2 nv, 2 nv) and B (2 nv, nv) of one solved step with impulses lam (s, m), in the user's coordinates."""
+    model: Model, nodes: Nodes, step: Step, lam: FloatArray, start: State, end: State,
+    more: ParameterColumns | None = None,
+) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
+    """A (2 nv, 2 nv) and B (2 nv, nv) of one solved step with impulses lam (s, m), in the user's coordinates.
+
+    The third result are derivatives (2 nv, k) by parameters whose columns are in ``more``. Without loops and
+    constraints m is 0.
+    """
     from leastaction.kernels import galerkin_links_linear
 
     nu, s = model.nv, len(nodes.w) - 1
@@ -295,14 +303,17 @@ def linked_derivative(
         Py += extra.Py
         R[:, :nu] += extra.Re @ turn
         P[:, :nu] += extra.Pe @ turn
+    if more is not None:
+        R, P = np.hstack([R, more.R]), np.hstack([P, more.P])
     # unknowns and impulses; the gaps of the nodes are combined as in the step itself
     Y = -np.linalg.solve(J, np.hstack([R, terms.F]))
-    free, push = Y[:, : 3 * nu], Y[:, 3 * nu :]
-    gaps = terms.Gy @ free
-    gaps[:, :nu] += terms.Ge @ turn
-    balance = np.kron(nodes.balance[0], np.eye(lam.shape[1]))
-    dlam = least(balance @ terms.Gy @ push, -balance @ gaps)
-    y = free + push @ dlam
+    y, push = Y[:, : R.shape[1]], Y[:, R.shape[1] :]
+    if lam.shape[1]:
+        gaps = terms.Gy @ y
+        gaps[:, :nu] += terms.Ge @ turn
+        balance = np.kron(nodes.balance[0], np.eye(lam.shape[1]))
+        dlam = least(balance @ terms.Gy @ push, -balance @ gaps)
+        y, P = y + push @ dlam, P + terms.Fp @ dlam
     # the end of the step: balls in child axes
     chart, spin = np.eye(nu), np.zeros((nu, nu))
     for d in _balls(model):
@@ -311,23 +322,27 @@ def linked_derivative(
     move = chart @ y[tables.place(s - 1)]
     finish = Tangent(model, end)
     turned = _ball_blocks(model, _coordinates(model, end))
-    dp = turned.T @ (P + Py @ y + terms.Fp @ dlam + spin @ move)
+    momentum = P + Py @ y + spin @ move
+    if more is not None:
+        momentum[:, 3 * nu :] -= more.M
+    dp = turned.T @ momentum
     move[:, :nu] += turn
     dx = turned.T @ move
     du = finish.velocity(turned.T @ pn, dx, dp)
     return _to_user(Tangent(model, start), finish, dx, du)
 
 
-def _to_user(start: Tangent, end: Tangent, dx: FloatArray, du: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A and B from columns of the rows by (dx, du, forces); directions that leave the manifold are projected."""
+def _to_user(start: Tangent, end: Tangent, dx: FloatArray, du: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """A, B, C from columns of the rows by (dx, du, forces, rest); directions that leave the manifold are projected."""
     n = start.model.nv
     dq = np.linalg.solve(end.T, dx)
     dv = np.linalg.solve(end.T, du - end.turning @ dq)
     out = np.vstack([dq, dv])
     inward = np.block([[start.T, np.zeros((n, n))], [start.turning, start.T]])
     B = np.zeros((2 * n, n))
-    B[:, start.model.system.coordinates.v] = out[:, 2 * n :]
-    return out[:, : 2 * n] @ inward @ start.projector(), B
+    B[:, start.model.system.coordinates.v] = out[:, 2 * n : 3 * n]
+    A = out[:, : 2 * n] @ inward
+    return A @ start.projector() if start.links else A, B, out[:, 3 * n :]
 
 
 def _balls(model: Model) -> list[int]:

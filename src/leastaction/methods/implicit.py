@@ -9,9 +9,12 @@ import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.kernels.layout import IU, Forces, System
-from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
+from leastaction.methods.closing import check_closed, link_rows
 from leastaction.methods.derivative import StepDerivative
-from leastaction.model.checks import FloatArray
+from leastaction.methods.galerkin_links_linear import Tangent
+from leastaction.methods.implicit_links import backward as linked_backward
+from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import DenseNewton, Solver, solver_from
 
@@ -46,7 +49,7 @@ def check_order(free: Any, where: str) -> str:
 
 
 class Implicit(Method):
-    """What the implicit methods share; see ``kernels/implicit.py``. Trees only.
+    """What the implicit methods share; see ``kernels/implicit.py`` and, for loops, ``kernels/implicit_links.py``.
 
     Attributes:
         chart: coordinates of rotations inside a step.
@@ -54,7 +57,7 @@ class Implicit(Method):
         solver: Newton's method with a dense matrix; its tolerance is relative to the momentum of the mechanism.
     """
 
-    supports: ClassVar[frozenset[str]] = frozenset({"spline joints"})
+    supports: ClassVar[frozenset[str]] = frozenset({"loops", "equality constraints", "spline joints"})
     chart: str
     free: str
     solver: Solver
@@ -68,6 +71,11 @@ class Implicit(Method):
         return turned_model(model)
 
     @property
+    def share(self) -> float:
+        """Part of the gap of a loop that a step closes, where constraints hold for velocities only."""
+        return 0.0
+
+    @property
     @abstractmethod
     def code(self) -> int:
         """Number of the method in ``kernels/implicit_step.py``."""
@@ -79,6 +87,8 @@ class Implicit(Method):
         model = self.inner(model)
         x, u = np.zeros(model.nq), np.zeros(model.nv)
         entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
+        if self.code != LINEAR_CODE:
+            check_closed(model, state.t, x, u)
         return {
             "x": x, "u": u, "past_x": x.copy(), "past_u": u.copy(), "past_h": np.zeros(1),
             "known": np.zeros(1, dtype=np.int64), "past": np.zeros(model.nv),
@@ -108,18 +118,17 @@ class Implicit(Method):
 
         model = self.inner(model)
         rows = saved_rows(k, steps, every)
-        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), np.zeros(4, dtype=np.int64)
+        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
         mode, code = chart_codes(self.chart, type(self).__name__)
-        done, status = implicit_step.rollout(
-            one_form(model), self.code, mode, code, clock.uniform, clock.table(k, steps), k,
+        done, status, row = implicit_step.rollout(
+            one_form(model), self.code, mode, code, self.share, clock.uniform, clock.table(k, steps), k,
             memory["x"], memory["u"], memory["past_x"], memory["past_u"], memory["past_h"], memory["known"],
             memory["past"], memory["chart"], steps, every, control.array[k : k + steps],
             control.callback.address if control.callback else 0, self.solver.tolerance, self.solver.iterations,
             q, v, count, trace,
         )  # fmt: skip
         rows = saved_rows(k, done, every)
-        counters = {"iterations": int(count[0]), "evaluations": int(count[1]), "backtracks": int(count[2])}
-        return Chunk(done, self._failure(model, status, int(count[3])), q[:rows], v[:rows], counters)
+        return counted_chunk(done, self._failure(model, status, row), q[:rows], v[:rows], count)
 
     def make_trace(self, model: Model, steps: int) -> Any:
         """Arrays for ``traced``."""
@@ -150,18 +159,27 @@ class Implicit(Method):
             raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
         model = self.inner(model)
         # row after row of the derivative: each is the gradient of one number of the end
-        by_start, by_control = np.zeros((2 * n, 2 * n)), np.zeros((2 * n, n))
-        times = np.array([[state.t, dt]])
-        for i in range(2 * n):
-            lx, lu, out = np.zeros((3, n)), np.zeros((3, n)), np.zeros((1, n))
-            (lx if i < n else lu)[2, i % n] = 1.0
-            implicit_adjoint.backward(
-                one_form(model), self.code, False, times, 0.0, tau, trace, lx, lu, out, no_record(model)
-            )
-            by_start[i], by_control[i] = np.concatenate([lx[1], lu[1]]), out[0]
+        times, whole = np.array([[state.t, dt]]), np.eye(2 * n)
+        lx, lu, out = np.zeros((3, n, 2 * n)), np.zeros((3, n, 2 * n)), np.zeros((1, n, 2 * n))
+        lx[2], lu[2] = whole[:n], whole[n:]
+        if link_rows(model):
+            double = [self.code in (BDF2_CODE, SDIRK2_CODE)]
+            linked_backward(model, double, [False], times, 0.0, tau, trace, lx, lu, out)
+        else:
+            for i in range(2 * n):
+                one = [np.ascontiguousarray(each[..., i]) for each in (lx, lu, out)]
+                implicit_adjoint.backward(
+                    one_form(model), self.code, False, times, 0.0, tau, trace, *one, no_record(model)
+                )
+                for each, row in zip((lx, lu, out), one, strict=True):
+                    each[..., i] = row
+        model.raise_pending()
         end = model.state(chunk.q[0], chunk.v[0], state.t + dt)
         inside, outside = row_changes(model, state), row_changes(model, end)
-        A, B = np.linalg.solve(outside, by_start @ inside), np.linalg.solve(outside, by_control)
+        by_start = np.concatenate([lx[1], lu[1]]).T @ inside
+        A, B = np.linalg.solve(outside, by_start), np.linalg.solve(outside, out[0].T)
+        if link_rows(model):
+            A = A @ Tangent(model, state).projector()
         return StepDerivative(np.asarray(A, dtype=float), np.asarray(B, dtype=float), end)
 
     def options(self) -> dict[str, Any]:
@@ -185,13 +203,15 @@ class Implicit(Method):
 
 
 def one_form(model: Model) -> System:
-    """The arrays of a tree, with an empty table where no force acts on bodies: one program for all mechanisms."""
+    """The arrays of a mechanism, with an empty table where no force acts on bodies: one program for all trees."""
     system = model.system
+    if not link_rows(model):
+        system = system._replace(loops=None, constraints=None)
     if system.forces is not None:
-        return system._replace(loops=None, constraints=None)
+        return system
     whole, numbers = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 12))
     forces = Forces(whole, np.zeros(0, dtype=np.int64), numbers, np.zeros((0, 10)), np.zeros((0, 2), dtype=np.int64))
-    return system._replace(forces=forces, loops=None, constraints=None)
+    return system._replace(forces=forces)
 
 
 def no_record(model: Model) -> Any:
@@ -238,6 +258,7 @@ class BDF(Implicit):
     The unknowns of a step are the coordinates at its end; Newton's matrix is exact, with the derivatives K and D of all
     forces, and dense: O(n^3). BDF2 takes its first step with SDIRK2, and unequal steps with coefficients of their own;
     the state before is part of its memory. Both lose energy, BDF1 much. ``leastaction.gradient`` has their adjoint.
+    Closed loops and equality constraints hold at the end of every step, for positions and for velocities.
 
     Args:
         order: 1 or 2.
@@ -309,25 +330,52 @@ class SDIRK2(Implicit):
 
 @final
 class LinearlyImplicitEuler(Implicit):
-    """Linearly implicit Euler: one linear solve with M - h D - h^2 K, no iteration, order 1.
+    """Linearly implicit Euler: one linear system with M - h D - h^2 K, no iteration of Newton's, order 1.
 
     K and D are the derivatives of the laws of all forces and springs at the start of the step; gravity, Coriolis and
     centrifugal forces count as constant. It is as cheap as one iteration of ``BDF(1)``, and stable for stiff forces
-    that are nearly linear.
+    that are nearly linear. Loops and equality constraints hold for the velocities, with the rows at the start of the
+    step; so positions drift, unless ``baumgarte`` takes them back.
 
     Args:
+        linear: "direct", a dense factorisation in O(n^3); or "cg", conjugate gradients with products in O(n) and the
+            inverse inertia product of ``leastaction.redmax`` (Algorithm 10) as preconditioner, for trees. Where the
+            matrix is not symmetric they are biconjugate ones, stabilised.
+        baumgarte: part of the gap of loops and constraints at the start of a step that the step closes, 0 to 1.
+        tolerance: of the residual of "cg", relative to the right-hand side.
         free: as in ``BDF``.
+        preconditioned: False for "cg" without the preconditioner, to compare.
     """
 
     name: ClassVar[str] = "linearly-implicit-euler"
 
-    def __init__(self, *, free: str = "TR") -> None:
-        self.chart, self.free, self.solver = "exp", check_order(free, "LinearlyImplicitEuler"), DenseNewton()
+    def __init__(
+        self, linear: str = "direct", *, baumgarte: float = 0.0, free: str = "TR", tolerance: float = 1e-13,
+        preconditioned: bool = True,
+    ) -> None:  # fmt: skip
+        if linear not in ("direct", "cg"):
+            raise ModelError(f"LinearlyImplicitEuler: linear must be direct or cg, got {linear!r}.")
+        self.chart, self.solver, self.linear, self.preconditioned = "exp", DenseNewton(), linear, bool(preconditioned)
+        self.free = check_order(free, "LinearlyImplicitEuler")
+        self.baumgarte = check_number(baumgarte, "LinearlyImplicitEuler: baumgarte", nonnegative=True)
+        if self.baumgarte > 1.0:
+            raise ModelError(f"LinearlyImplicitEuler: baumgarte must be from 0 to 1, got {baumgarte!r}.")
+        self.tolerance = check_number(tolerance, "LinearlyImplicitEuler: tolerance", positive=True)
 
     @property
     def order(self) -> int:
         """1."""
         return 1
+
+    @property
+    def label(self) -> str:
+        """``linearly-implicit-euler``, with ``:cg`` where it has no matrix."""
+        return self.name if self.linear == "direct" else f"{self.name}:cg"
+
+    @property
+    def share(self) -> float:
+        """Part of the gap that a step closes."""
+        return self.baumgarte
 
     @property
     def code(self) -> int:
@@ -336,7 +384,38 @@ class LinearlyImplicitEuler(Implicit):
 
     def options(self) -> dict[str, Any]:
         """All arguments."""
-        return {"free": self.free}
+        return {
+            "linear": self.linear, "baumgarte": self.baumgarte, "free": self.free, "tolerance": self.tolerance,
+            "preconditioned": self.preconditioned,
+        }  # fmt: skip
+
+    def start(self, model: Model, state: State) -> Memory:
+        """Coordinates and rates of the tree's rows, and no past."""
+        if self.linear == "cg" and link_rows(model):
+            raise UnsupportedError(
+                f"'{model.name}' has closed loops or constraints, which {self.label} cannot honour; "
+                'linear="direct" can.'
+            )
+        return super().start(model, state)
+
+    def rollout(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
+    ) -> Chunk:
+        """All steps in one compiled call."""
+        if self.linear == "direct":
+            return super().rollout(model, memory, clock, k, steps, every, control)
+        from leastaction.kernels import implicit_cg
+
+        model = self.inner(model)
+        rows = saved_rows(k, steps, every)
+        q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
+        done, status = implicit_cg.rollout(
+            one_form(model), self.preconditioned, self.tolerance, 50 + 20 * model.nv, clock.uniform,
+            clock.table(k, steps), k, memory["x"], memory["u"], steps, every, control.array[k : k + steps],
+            control.callback.address if control.callback else 0, q, v, count,
+        )  # fmt: skip
+        rows = saved_rows(k, done, every)
+        return counted_chunk(done, self._failure(model, status, 0), q[:rows], v[:rows], count)
 
     def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
         """Not there: it would need second derivatives of the forces."""
@@ -344,6 +423,8 @@ class LinearlyImplicitEuler(Implicit):
 
     def _failure(self, model: Model, status: int, row: int) -> str | None:
         """Why a rollout stopped, in words."""
+        if status == 1 and self.linear == "cg":
+            return "conjugate gradients did not converge, or a joint turns too far; take a smaller dt, or linear=direct"
         if status == 1:
             return "the matrix of the step is singular, or a joint turns too far in it; take a smaller dt"
         return super()._failure(model, status, row)

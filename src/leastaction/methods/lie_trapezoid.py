@@ -6,9 +6,12 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from leastaction.errors import ModelError
+from leastaction.errors import ConvergenceError, ModelError
 from leastaction.kernels.counts import LAST
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
+from leastaction.methods.derivative import StepDerivative
+from leastaction.methods.lie_trapezoid_linear import TrapezoidStep, trapezoid_derivative
+from leastaction.methods.parameters import PARAMETERS, collect, columns
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton, Solver, solver_from
@@ -36,6 +39,7 @@ class LieTrapezoid(Method):
     symplectic: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
     conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum"})
+    parameters: ClassVar[tuple[str, ...]] = PARAMETERS
 
     def __init__(self, solver: Any = None, *, guess: str = "quadratic") -> None:
         self.solver = solver_from(solver, _SOLVERS, "LieTrapezoid")
@@ -93,6 +97,26 @@ class LieTrapezoid(Method):
         )  # fmt: skip
         rows = saved_rows(k, done, every)
         return counted_chunk(done, self._failure(status, int(count[LAST])), q[:rows], v[:rows], count)
+
+    def linearize(
+        self, model: Model, state: State, control: Any, dt: float, parameters: tuple[str, ...] = ()
+    ) -> StepDerivative:
+        """Exact derivative of the step, dense: O(n^3)."""
+        tau = np.zeros(model.nv) if control is None else model.check_v(control, "control")
+        memory, parts = self.start(model, state), columns(model, parameters, self.label)
+        x, p = memory["x"].copy(), memory["p"].copy()
+        chunk = self.rollout(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau[None]))
+        model.raise_pending()
+        if chunk.failure:
+            raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
+        end = model.state(chunk.q[0], chunk.v[0], state.t + dt)
+        step = TrapezoidStep(state.t, dt, x, p, memory["last"].copy(), tau, state, end)
+        try:
+            A, B, C = trapezoid_derivative(model, step, parts)
+        except np.linalg.LinAlgError as error:
+            message = f"{self.label}: the derivative of the step is singular here; take a smaller dt."
+            raise ConvergenceError(message, state=state) from error
+        return StepDerivative(A, B, end, collect(model, parts, C, parameters))
 
     def _failure(self, status: int, last: int) -> str | None:
         """Why a rollout stopped, in words; ``last`` is the number of iterations of the last step."""

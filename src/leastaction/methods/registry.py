@@ -42,7 +42,10 @@ METHODS: dict[str, tuple[Method, str]] = {
     "bdf:1": (BDF(1), "implicit Euler on the reduced equations, exact Newton, for stiff forces, order 1"),
     "bdf:2": (BDF(2), "backward differentiation with a start by SDIRK2, for stiff forces, order 2"),
     "sdirk2": (SDIRK2(), "diagonally implicit Runge-Kutta with two stages, for stiff forces, order 2"),
-    "linearly-implicit-euler": (LinearlyImplicitEuler(), "one linear solve a step, for stiff forces, order 1"),
+    "linearly-implicit-euler": (
+        LinearlyImplicitEuler(),
+        "one linear solve a step, for stiff forces, order 1; linearly-implicit-euler:cg by conjugate gradients",
+    ),
     "adaptive": (Adaptive(), "DOP853 with step size control; adaptive:1e-6 sets both tolerances"),
 }
 
@@ -78,6 +81,8 @@ def method_by_name(text: str) -> Method:
             raise ModelError(f"method '{text}': the order must be a whole number, got '{order}'.") from error
     if name == MaximalEuler.name and parameter:
         return MaximalEuler(parameter)
+    if name == LinearlyImplicitEuler.name and parameter:
+        return LinearlyImplicitEuler(parameter)
     if name == LieTrapezoid.name and parameter:
         return LieTrapezoid(parameter)
     if text not in METHODS:

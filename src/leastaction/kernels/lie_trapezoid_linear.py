@@ -1,0 +1,96 @@
+"""What the derivative of a Lie trapezoid's step needs of compiled code; the rest is dense, in ``methods``.
+
+Symbols as in ``lie_trapezoid`` and ``lie_trapezoid_newton``.
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import numpy as np
+
+from leastaction.kernels._jit import entry
+from leastaction.kernels.coordinates import forces_in, positions_out, rates_out
+from leastaction.kernels.explicit import copy
+from leastaction.kernels.force_columns import add_joint_derivatives, make_columns
+from leastaction.kernels.forward import make_work
+from leastaction.kernels.galerkin_parameters import with_constants
+from leastaction.kernels.lie_trapezoid import (
+    displace,
+    make_trapezoid_work,
+    momenta_ahead,
+    origin_of,
+    place_start,
+    residual,
+)
+from leastaction.kernels.lie_trapezoid_newton import momentum_matrices
+from leastaction.kernels.lie_trapezoid_step import average_rates, load, move_on
+from leastaction.kernels.passive import passive_forces
+
+
+@entry
+def step_tables(system, h, x, xi, P, P1, S0, S1, Z, mu, B, x1, u, u1):
+    """Tables of a step with known xi: poses P and P1 (n+1, 12) of both ends, each about its own origin, axes S0, S1.
+
+    Z, mu (n+1, 6) and B (n+1, 36) of the rows, not summed; coordinates x1 of the end, and the average rates at both.
+    """
+    tree = system.tree
+    w = make_trapezoid_work(system, False, 0)
+    place_start(tree, x, w)
+    copy(xi, w.xi)
+    displace(tree, h, True, w.xi, w)
+    momentum_matrices(tree, h, w)
+    for i in range(P.shape[0]):
+        copy(w.P[i], P[i])
+        copy(w.Z[i], Z[i])
+        copy(w.mu[i], mu[i])
+        copy(w.D[i], B[i])
+    for d in range(xi.size):
+        copy(w.S0[d], S0[d])
+        copy(w.S1[d], S1[d])
+    copy(x, x1)
+    move_on(tree, x1, xi)
+    place_start(tree, x1, w)
+    for i in range(P.shape[0]):
+        copy(w.P[i], P1[i])
+    average_rates(tree, h, x, xi, u)
+    average_rates(tree, h, x1, xi, u1)
+
+
+@entry
+def joint_tables(system, x, u, control, q, v, r, Kx, Ku):
+    """Joint forces r (nu,) of the rows at x, u, and minus their derivatives Kx, Ku (nu, nu); q, v of the user."""
+    f, w = make_work(system, x), make_columns(system)
+    positions_out(system.coordinates, x, f.q)
+    rates_out(system.coordinates, x, u, f.v)
+    copy(control, f.tau)
+    passive_forces(system.passive, f.q, f.v, f.tau)
+    forces_in(system.coordinates, x, f.tau, f.f)
+    add_joint_derivatives(system, x, u, f, w, Kx, Ku)
+    copy(f.q, q)
+    copy(f.v, v)
+    copy(f.f, r)
+
+
+@entry
+def residuals(system, consts, t, h, x, p, xi, controls, R, Pn):
+    """Residuals R and next momenta Pn (k, nu) at given xi, for k mechanisms that differ in constants.
+
+    consts (k, n+1, 23), momenta p (k, nu) at the start, controls (k, 2, nv) at both ends; see ``galerkin_parameters``.
+    """
+    w, f, u, xn = make_trapezoid_work(system, False, 0), make_work(system, x), np.zeros(xi.size), np.zeros(x.size)
+    for k in range(consts.shape[0]):
+        other = with_constants(system, consts[k])
+        place_start(other.tree, x, w)
+        copy(xi, w.xi)
+        start = origin_of(w.P)
+        displace(other.tree, h, True, w.xi, w)
+        load(other, t, h, x, controls[k, 0], True, start, w, f, u)
+        residual(other.tree, h, w.xi, p[k], w)
+        copy(w.r, R[k])
+        momenta_ahead(other.tree, h, w.xi, w, Pn[k])
+        copy(x, xn)
+        move_on(other.tree, xn, w.xi)
+        place_start(other.tree, xn, w)
+        load(other, t + h, h, xn, controls[k, 1], True, start, w, f, u)
+        for d in range(xi.size):
+            Pn[k, d] += w.G[d]

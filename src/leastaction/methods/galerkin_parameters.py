@@ -1,0 +1,57 @@
+"""Derivatives of a Galerkin step's equations by parameters of the mechanism: columns for ``galerkin_links_linear``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from leastaction.methods.galerkin_linear import Nodes, Step, Tables
+from leastaction.methods.parameters import Column, joint_force
+from leastaction.model.checks import FloatArray
+from leastaction.model.model import Model, State
+
+
+class ParameterColumns(NamedTuple):
+    """By each parameter at fixed motion: residual R (nu s, k), next momentum P and p = M u of the end M (nu, k)."""
+
+    R: FloatArray
+    P: FloatArray
+    M: FloatArray
+
+
+def parameter_columns(
+    model: Model, nodes: Nodes, step: Step, lam: FloatArray, start: State, end: State, parts: list[Column]
+) -> ParameterColumns:
+    """Columns of a solved step from ``start`` to ``end`` with impulses lam (s, m)."""
+    from leastaction.kernels import entries, galerkin_parameters
+
+    system, s, n = model.system, len(nodes.w) - 1, model.nv
+    tables, k = Tables(model, nodes, step), 2 * len(parts)
+    consts, controls = np.tile(system.tree.const, (k, 1, 1)), np.tile(step.control, (k, s + 1, 1))
+    for j, part in enumerate(parts):
+        for side, sign in enumerate((1.0, -1.0)):
+            if part.ends is not None:
+                consts[2 * j + side] = part.ends[side]
+            else:
+                for a in range(s + 1):
+                    controls[2 * j + side, a] += sign * joint_force(model, part, tables.q[a], tables.v[a])
+    # momenta of both ends, with the same velocities
+    momenta = []
+    for state in (start, end):
+        x, u, p = np.zeros(model.nq), np.zeros(n), np.zeros((k, n))
+        entries.enter(system, state.q.copy(), state.v.copy(), x, u)
+        galerkin_parameters.momenta_of(system, consts, x, u, p)
+        momenta.append(p)
+    R, P = np.zeros((k, n, s)), np.zeros((k, n))
+    galerkin_parameters.residuals(
+        system, consts, tuple(nodes.w.tolist()), nodes.b, nodes.c, nodes.across, nodes.balance, step.t, step.dt, step.x,
+        momenta[0], step.xi, lam, controls, R, P,
+    )  # fmt: skip
+    model.raise_pending()
+    length = np.array([part.length for part in parts])
+    by = [((table[::2] - table[1::2]).T / length) for table in (P, momenta[1])]
+    residual = np.zeros((n * s, len(parts)))
+    for a in range(s):
+        residual[tables.place(a)] = (R[::2, :, a] - R[1::2, :, a]).T / length
+    return ParameterColumns(residual, by[0], by[1])
