@@ -212,15 +212,16 @@ def rollout(
         finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn)
         if not all_finite(pn):
             return k, NOT_FINITE, 0
+        save = (k0 + k + 1) % every == 0
+        if save and not rates_of(system, t + h, B.x1, pn, f, L, u):
+            return k, NO_RATES, 0
         copy(B.x1, x)
         copy(pn, p)
         for d in range(nu):
             past[d, 2], past[d, 1], past[d, 0] = past[d, 1], past[d, 0], B.xi[d]
         lengths[2], lengths[1], lengths[0] = lengths[1], lengths[0], h
         known[0] = min(known[0] + 1, 3)
-        if (k0 + k + 1) % every == 0:
-            if not rates_of(system, t + h, x, p, f, L, u):
-                return k, NO_RATES, 0
+        if save:
             positions_out(system.coordinates, x, out_q[saved])
             rates_out(system.coordinates, x, u, out_v[saved])
             report_contacts(contacts, T, touched[0], B, out_c, out_n, saved)

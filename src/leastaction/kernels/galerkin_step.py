@@ -391,7 +391,7 @@ def rollout(
     w, f = work_of(points, tree, weights, wide, loaded), make_work(system, x)
     wq, C = view_of(points, w), make_couplings(pairs, system.forces, nu, s)
     L, Q = make_links(system.loops, system.constraints, tree, s), make_quasi(T, kind, tree, s, wide, most)
-    xa, ua, u = np.zeros(x.size), np.zeros(nu), np.zeros(nu)
+    xa, ua, u, old_x, old_p = np.zeros(x.size), np.zeros(nu), np.zeros(nu), np.zeros(x.size), np.zeros(nu)
     control = np.zeros((max(controls.shape[1], 1), nu))
     K, Dm, old = np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1))), np.zeros((nu, s + 1))
     l, onward = np.zeros((tree.rows.shape[0], w.z.shape[1])), ahead.copy()
@@ -437,6 +437,8 @@ def rollout(
         end_step(points, tree, nodes, p, w, wq)
         if not all_finite(w.pn):
             return k, NOT_FINITE
+        copy(x, old_x)
+        copy(p, old_p)
         accept(tree, nodes, x, p, w)
         save_multipliers(system.loops, L, lam)
         moved, used = True, h
@@ -449,6 +451,8 @@ def rollout(
         known[0] = min(known[0] + 1, 3)
         if (k0 + k + 1) % every == 0:
             if not rates_of(system, t + h, x, p, f, L, u):
+                copy(old_x, x)
+                copy(old_p, p)
                 return k, NO_RATES
             positions_out(system.coordinates, x, out_q[saved])
             rates_out(system.coordinates, x, u, out_v[saved])
