@@ -31,6 +31,8 @@ from leastaction.methods.maximal_bounds import (
     limit_table,
     pyramid,
 )
+from leastaction.methods.maximal_fourth import SUPPORTS as FOURTH
+from leastaction.methods.maximal_fourth import past_of, roll
 from leastaction.methods.maximal_linear import PARAMETERS, Problem, step_derivative
 from leastaction.model.checks import WORLD, FloatArray, check_number
 from leastaction.model.contacts import ContactTable, contact_table
@@ -56,10 +58,11 @@ _DEEP = 1e-9
 
 @final
 class Maximal(Method):
-    """Variational integrator of order 2 on the poses of the bodies: symplectic, symmetric, and it keeps momenta.
+    """Variational integrator on the poses of the bodies: symplectic, symmetric, and it keeps momenta.
 
     Args:
-        order: 2.
+        order: 2, or 4 for smooth motion: joints and loops are closed at the middle of a step too, and there is no
+            contact, no enforced limit, no velocity constraint and no ``linearize``.
         solver: ``Newton()`` for smooth motion and ``InteriorPoint()`` for contacts and enforced limits; each takes the
             tolerance and iterations of one that is given.
         cone: "exact", or an even number of sides from 4 on: friction in the pyramid of the papers, whose corners lie on
@@ -95,24 +98,36 @@ class Maximal(Method):
         start: str = "legendre",
         rest_speed: float | None = None,
     ) -> None:
-        if order != 2:
-            raise ModelError(f"Maximal: order must be 2, got {order!r}.")
+        if order not in (2, 4) or isinstance(order, bool):
+            raise ModelError(f"Maximal: order must be 2 or 4, got {order!r}.")
         if start not in ("legendre", "seed"):
             raise ModelError(f'Maximal: start must be "legendre" or "seed", got {start!r}.')
         if rest_speed is not None:
             rest_speed = check_number(rest_speed, "Maximal: rest_speed", nonnegative=True)
-        self.first_step, self.rest_speed, self.cone = start, rest_speed, _check_cone(cone)
-        self.solver = solver_from(solver, (Newton, InteriorPoint), "Maximal")
+        self.first_step, self.rest_speed, self.cone, self._order = start, rest_speed, _check_cone(cone), int(order)
+        self.solver = solver_from(solver, (Newton,) if order == 4 else (Newton, InteriorPoint), "Maximal")
+        if order == 4:
+            if start != "legendre" or rest_speed is not None or cone != "exact":
+                raise UnsupportedError(
+                    "Maximal: start, cone and rest_speed belong to order 2; order 4 has none of them."
+                )
+            # less than the class
+            vars(self)["supports"], vars(self)["parameters"] = FOURTH, ()
 
     @property
     def order(self) -> int:
-        """2, or 1 with the start of the papers."""
-        return 2 if self.first_step == "legendre" else 1
+        """2 or 4; 1 with the start of the papers."""
+        return self._order if self.first_step == "legendre" else 1
+
+    @property
+    def label(self) -> str:
+        """``maximal`` or ``maximal:4``."""
+        return self.name if self._order == 2 else f"{self.name}:{self._order}"
 
     def options(self) -> dict[str, Any]:
         """All arguments."""
         return {
-            "order": 2, "solver": self.solver.options(), "cone": self.cone, "start": self.first_step,
+            "order": self._order, "solver": self.solver.options(), "cone": self.cone, "start": self.first_step,
             "rest_speed": self.rest_speed,
         }  # fmt: skip
 
@@ -125,6 +140,8 @@ class Maximal(Method):
         check_closed(model, state.t, x, u)
         known: Any = np.zeros(4, dtype=np.int64)
         known[3] = self.first_step == "seed"
+        if self._order == 4:
+            return {"x": x, "p": p, **past_of(model)}
         memory: Memory = {"x": x, "p": p, "past": np.zeros((model.nv, 3)), "lengths": np.ones(3), "known": known}
         touching = touch_of(model)
         if touching is not None:
@@ -155,6 +172,8 @@ class Maximal(Method):
 
         A step with contacts that finds no solution is taken again in parts.
         """
+        if self._order == 4:
+            return roll(model, memory, clock, k, steps, every, control, efforts(model), self.solver)
         if "restitution" in model.features and steps > 0:
             return self._bounce(model, memory, clock, k, steps, every, control)
         chunk = self._roll(model, memory, clock, k, steps, every, control, False)[0]
@@ -169,6 +188,8 @@ class Maximal(Method):
 
     def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
         """Contacts of the step that begins at a state, (contacts, 12): see ``kernels.bodywise_contact``."""
+        if self._order == 4:
+            return super().contacts(model, state, control, dt)
         tau = np.zeros((0, model.nv)) if control is None else model.check_v(control, "control")[None]
         memory = self.start(model, state)
         chunk, found = self._roll(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau), True)
@@ -190,6 +211,8 @@ class Maximal(Method):
 
         It is that of the step with the barrier of the solver: ``InteriorPoint(barrier=...)`` chooses how smooth.
         """
+        if self._order == 4:
+            raise UnsupportedError(f"{self.label} has no derivative of its step; order 2 has one.")
         if "velocity constraints" in model.features:
             raise UnsupportedError(f"{self.label} has no derivative of its step with velocity constraints.")
         if "restitution" in model.features:

@@ -33,7 +33,10 @@ METHODS: dict[str, tuple[Method, str]] = {
         LieTrapezoid(),
         "variational with the logarithm of SE(3), symplectic, order 2; lie-trapezoid:riqn, :broyden, :dense",
     ),
-    "maximal": (Maximal(), "variational on the poses of the bodies, symplectic, order 2; loops, contact, limits"),
+    "maximal": (
+        Maximal(),
+        "variational on the poses of the bodies, symplectic, order 2; loops, contact, limits; maximal:4 for order 4",
+    ),
     "maximal-euler": (
         MaximalEuler(),
         "Euler on the poses of the bodies, order 1, slow, to compare with; contact and friction by quadratic programs",
@@ -79,6 +82,8 @@ def method_by_name(text: str) -> Method:
             if isinstance(error, ModelError):
                 raise
             raise ModelError(f"method '{text}': the order must be a whole number, got '{order}'.") from error
+    if name == Maximal.name and parameter in ("2", "4"):
+        return Maximal(int(parameter))
     if name == MaximalEuler.name and parameter:
         return MaximalEuler(parameter)
     if name == LinearlyImplicitEuler.name and parameter:

@@ -1,0 +1,355 @@
+"""Steps of the body-wise integrator of fourth order: guess, Newton with a line search, rollouts.
+
+Joints are closed at the nodes by their coordinates; loops and constraints by impulses at nodes 0 and 1, which close
+the gaps at nodes 1 and 2 (``galerkin_links``). Symbols are those of ``bodywise_nodes``.
+
+    past (4, nx)  coordinates at the nodes of the last two steps, latest first; lengths (2,) of these steps
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from leastaction.kernels._calls import call_control
+from leastaction.kernels._jit import entry, kernel, optional, sweep
+from leastaction.kernels._lanes import ld6, st6
+from leastaction.kernels.bodywise import get4, put4, shift_of, shifted
+from leastaction.kernels.bodywise_nodes import body_blocks, body_wrenches, make_nodes, place_node
+from leastaction.kernels.bodywise_nodes_joints import force_nodes, joint_nodes, link_nodes
+from leastaction.kernels.bodywise_nodes_linear import direction_nodes, factor_nodes
+from leastaction.kernels.bodywise_residual import rounding_of
+from leastaction.kernels.clock import tick
+from leastaction.kernels.coordinates import positions_out, rates_out
+from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
+from leastaction.kernels.explicit import all_finite, copy
+from leastaction.kernels.forward import make_work
+from leastaction.kernels.galerkin_links import add_multipliers, balanced, keep_multipliers, make_links, solve_links
+from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, farthest
+from leastaction.kernels.layout import BALL, IU, IX, KIND, MASS, PARENT, Floats
+from leastaction.kernels.legendre import rates_of, to_child_axes, to_parent_axes
+from leastaction.kernels.tree import set_origin
+from leastaction.spatial._source.so3 import mrp_to_quat, quat_mul, quat_normalize
+from leastaction.spatial._source.vector import add6, dot6
+
+# What a rollout returns besides the statuses of ``galerkin_step``, as ``bodywise_step``.
+TURNED_TOO_FAR = 4
+
+# Cosine of half the largest rotation of a body between neighbouring nodes: 90 degrees.
+LEAST_COSINE = 0.7071067811865476
+
+
+class Scheme(NamedTuple):
+    """What ``solve_links`` wants to know: weights of the nodes, and how rows of the nodes combine (2, 2, 2)."""
+
+    w: tuple
+    balance: Floats
+
+
+# --- residual -------------------------------------------------------------------------------------------------------
+@sweep
+def begin_nodes(tree, x, p, w, pc):
+    """Tables of node 0, with one origin for the whole step, and momenta along child axes."""
+    set_origin(tree, x, w.P)
+    for e in range(12):
+        w.P[0, 12 + e], w.P[0, 24 + e] = w.P[0, e], w.P[0, e]
+    copy(x, w.x[0])
+    place_node(tree, w, 0)
+    to_child_axes(tree, x, p, pc)
+
+
+@sweep
+def own_equations(tree, w):
+    """r from W and c. Returns the largest entry, sum of squares, and the largest term."""
+    largest, squares, scale = 0.0, 0.0, 0.0
+    for i in range(tree.rows.shape[0]):
+        for e in range(18):
+            w.sum[i, e] = w.W[i, e]
+    for i in range(tree.rows.shape[0] - 1, 0, -1):
+        d, j = tree.rows[i, IU], tree.rows[i, PARENT]
+        for e in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
+            for a in range(2):
+                force = dot6(ld6(w.S, e, 6 * a), ld6(w.sum, i, 6 * a))
+                r = force + w.c[e, a]
+                w.r[e, a] = r
+                largest = max(largest, abs(r))
+                squares += r * r
+                scale = max(scale, abs(force), abs(w.c[e, a]))
+        for a in range(3):
+            st6(w.sum, j, 6 * a, add6(ld6(w.sum, j, 6 * a), ld6(w.sum, i, 6 * a)))
+    return largest, squares, scale
+
+
+@sweep
+def evaluate_nodes(system, t, h, pc, control, active, rate_of, w, f, L):
+    """Everything at the coordinates w.x of nodes 1 and 2.
+
+    Returns the largest residual, sum of squares, largest term, widest gap, sum of its squares, and the reach.
+    """
+    tree = system.tree
+    place_node(tree, w, 1)
+    place_node(tree, w, 2)
+    for i in range(tree.rows.shape[0]):
+        for e in range(18):
+            w.W[i, e] = 0.0
+    reach = body_wrenches(tree, w, h)
+    force_nodes(system.forces, tree, t, h, w, f)
+    gap, gaps = link_nodes(system.loops, system, t, h, w, f, L)
+    joint_nodes(system, w, pc, control, active, rate_of, h, f)
+    largest, squares, scale = own_equations(tree, w)
+    return largest, squares, scale, gap, gaps, reach
+
+
+# --- direction ------------------------------------------------------------------------------------------------------
+@kernel
+def gap_changes(w, L, out):
+    """Changes of all rows at nodes 1 and 2 by the motion w.eta."""
+    m = L.kind.size
+    for c in range(1, 3):
+        for k in range(m):
+            change = 0.0
+            for e in range(L.ends.shape[1]):
+                i = L.ends[k, e]
+                if i > 0:
+                    change += dot6(ld6(L.G, c * m + k, 6 * e), ld6(w.eta, i, 6 * (c - 1)))
+            out[(c - 1) * m + k] = change
+
+
+@optional(True)
+def close_nodes(loops, tree, scheme, w, L):
+    """Add to the step w.y what keeps the constraints, and find that of the multipliers: eq. (9) of the links."""
+    m = L.kind.size
+    gap_changes(w, L, L.rhs)
+    for c in range(2):
+        for k in range(m):
+            L.rhs[c * m + k] = -(L.g[c + 1, k] + L.rhs[c * m + k])
+    for d in range(L.R.shape[0]):
+        L.R[d, 0], L.R[d, 1] = 0.0, 0.0
+    # one column for each impulse
+    for a in range(2):
+        for k in range(m):
+            for i in range(tree.rows.shape[0]):
+                for e in range(12):
+                    w.l[i, e] = 0.0
+            for e in range(L.ends.shape[1]):
+                i = L.ends[k, e]
+                if i > 0:
+                    st6(w.l, i, 6 * a, add6(ld6(w.l, i, 6 * a), ld6(L.G, a * m + k, 6 * e)))
+            direction_nodes(tree, w, L.R, L.Y[a * m + k])
+            gap_changes(w, L, L.dlam)
+            balanced(scheme, L, L.dlam, L.rest)
+            for i in range(2 * m):
+                L.Sc[i, a * m + k] = L.rest[i]
+    return solve_links(scheme, w, L, w.y)
+
+
+@sweep
+def newton_direction(system, scheme, h, w, L):
+    """w.y and the step of the multipliers; False where something is singular."""
+    tree = system.tree
+    body_blocks(tree, w, h)
+    if not factor_nodes(tree, w):
+        return False
+    for i in range(tree.rows.shape[0]):
+        for e in range(12):
+            w.l[i, e] = w.W[i, e]
+    direction_nodes(tree, w, w.c, w.y)
+    return close_nodes(system.loops, tree, scheme, w, L)
+
+
+@sweep
+def move_nodes(tree, w, alpha):
+    """Coordinates of nodes 1 and 2 after a part alpha of the direction from w.old."""
+    for i in range(1, tree.rows.shape[0]):
+        k, d = tree.rows[i, IX], tree.rows[i, IU]
+        for a in range(1, 3):
+            if tree.rows[i, KIND] == BALL:
+                z = (
+                    alpha * w.y[2 * d + a - 1],
+                    alpha * w.y[2 * (d + 1) + a - 1],
+                    alpha * w.y[2 * (d + 2) + a - 1],
+                )
+                put4(w.x[a], k, quat_normalize(quat_mul(get4(w.old[a], k), mrp_to_quat(z))))
+            else:
+                w.x[a, k] = w.old[a, k] + alpha * w.y[2 * d + a - 1]
+
+
+@sweep
+def solve_nodes(system, scheme, t, h, pc, control, active, rate_of, mass, rtol, most, w, f, L, count):
+    """Newton with backtracking from the coordinates w.x of nodes 1 and 2; True if the residual is within tolerance."""
+    tree, before, size_before, alpha, steps = system.tree, math.inf, math.inf, 1.0, 0
+    weight, far = (mass / h) * (mass / h), farthest(w.x[0])
+    clear_multipliers(system.loops, L)
+    while True:
+        largest, squares, scale, gap, gaps, reach = evaluate_nodes(system, t, h, pc, control, active, rate_of, w, f, L)
+        count[EVALUATIONS] += 1
+        rounding = 2.0 * rounding_of(mass, reach, h, pc.size)
+        limit = rtol * scale + rounding
+        # a gap counts as much as the momentum of closing it in a step; never below the rounding of positions
+        widest = (max(1.0e-13, min(rtol, rtol * scale * h / mass)) + 1.0e-15 * far) * (1.0 + reach)
+        if largest <= limit and gap <= widest:
+            break
+        merit = squares + weight * gaps
+        if math.isfinite(merit) and merit <= (1.0 - 1.0e-4 * alpha) * before:
+            if steps == most or not newton_direction(system, scheme, h, w, L):
+                break
+            steps += 1
+            copy(w.x[1], w.old[1])
+            copy(w.x[2], w.old[2])
+            keep_multipliers(system.loops, L)
+            before, size_before, alpha = merit, largest, 1.0
+        else:
+            # backtrack, until only rounding can be to blame
+            if steps == 0 or alpha < 1.0e-3:
+                break
+            alpha *= 0.5
+            count[CUTS] += 1
+        move_nodes(tree, w, alpha)
+        add_multipliers(system.loops, L, alpha)
+    count[ITERATIONS] += steps
+    count[MOST] = max(count[MOST], steps)
+    floor = 100.0 * rounding
+    return (largest <= limit and gap <= widest) or (size_before <= floor and largest <= floor and gap <= 100.0 * widest)
+
+
+@optional(None)
+def clear_multipliers(loops, L):
+    """No impulses yet, so that they do not wander along what redundant rows leave open."""
+    for a in range(L.lam.shape[0]):
+        for k in range(L.lam.shape[1]):
+            L.lam[a, k] = 0.0
+
+
+# --- steps ----------------------------------------------------------------------------------------------------------
+@kernel
+def guess_nodes(tree, h, x, u, known, past, lengths, w, xi, near):
+    """Coordinates of nodes 1 and 2: the polynomial through the nodes of up to two last steps, or the rates u.
+
+    xi, near (nu,): scratch.
+    """
+    count = 2 * min(known, 2)
+    for a in range(1, 3):
+        at = 0.5 * a * h
+        for d in range(xi.size):
+            xi[d] = at * u[d] if known == 0 else 0.0
+        for j in range(count):
+            # Lagrange's polynomial of past node j, which is zero at the present one
+            mine, weight = past_time(lengths, j), 1.0
+            weight *= at / mine
+            for i in range(count):
+                if i != j:
+                    other = past_time(lengths, i)
+                    weight *= (at - other) / (mine - other)
+            shift_of(tree, x, past[j], near)
+            for d in range(xi.size):
+                xi[d] += weight * near[d]
+        shifted(tree, x, xi, w.x[a])
+
+
+@kernel
+def past_time(lengths, j):
+    """Time of past node j, counted from the present one."""
+    if j < 2:
+        return -0.5 * (j + 1) * lengths[0]
+    return -lengths[0] - 0.5 * (j - 1) * lengths[1]
+
+
+@sweep
+def turned_too_far(tree, w, h):
+    """Row of a body that turned by 90 degrees or more between two nodes, or 0."""
+    for i in range(1, tree.rows.shape[0]):
+        if tree.const[i, MASS] > 0.0:
+            for a in range(2):
+                cosine = 0.0
+                for e in range(4):
+                    cosine += w.Q[i, 4 * a + e] * w.Q[i, 4 * a + 4 + e]
+                if not cosine > LEAST_COSINE:
+                    return i
+    return 0
+
+
+@sweep
+def end_nodes(tree, w, ua, pn):
+    """pn (nu,): momenta along parent axes at node 2, without what constraints do there."""
+    for i in range(1, tree.rows.shape[0]):
+        d = tree.rows[i, IU]
+        for e in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
+            ua[e] = dot6(ld6(w.S, e, 12), ld6(w.sum, i, 12)) + w.c[e, 2]
+    to_parent_axes(tree, w.x[2], ua, pn)
+
+
+@entry
+def rollout(
+    system, balance, effort, uniform, clock, k0, steps, x, p, past, lengths, known, every, controls, address, passive,
+    rtol, most, out_q, out_v, count,
+):  # fmt: skip
+    """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
+
+    known (1,): number of past steps, at most 2. effort (nv,): bounds of the control. count: see ``counts``. Returns
+    (steps done, status, row); after a failure x, p are those of the last good step.
+    """
+    tree, nu = system.tree, p.size
+    f, L, w = make_work(system, x), make_links(system.loops, system.constraints, tree, 2), make_nodes(tree, x.size)
+    pc, ua, u, pn, control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
+    xi, rate_of, mass, saved = np.zeros(nu), np.zeros(nu, np.int64), 0.0, 0
+    scheme = Scheme((1.0, 1.0, 1.0), balance)
+    for d in range(nu):
+        rate_of[system.coordinates.v[d]] = d
+    for i in range(tree.rows.shape[0]):
+        mass += tree.const[i, MASS]
+    for k in range(steps):
+        t, h = tick(uniform, clock, k0, k)
+        active = passive
+        # control of this step
+        if address != 0:
+            if not rates_of(system, t, x, p, f, L, u):
+                return k, NO_RATES, 0
+            positions_out(system.coordinates, x, f.q)
+            rates_out(system.coordinates, x, u, f.v)
+            call_control(address, t, f.q, f.v, control)
+            active = True
+        elif controls.shape[0] > 0:
+            copy(controls[k], control)
+            active = True
+        for d in range(nu):
+            control[d] = min(max(control[d], -effort[d]), effort[d])
+        # step, once more from the rates where the last steps mislead
+        begin_nodes(tree, x, p, w, pc)
+        good, memory = False, known[0]
+        for attempt in range(2):
+            if attempt == 1 and (good or memory == 0):
+                break
+            if attempt == 1:
+                memory = 0
+            if memory == 0 and not rates_of(system, t, x, p, f, L, u):
+                return k, NO_RATES, 0
+            guess_nodes(tree, h, x, u, memory, past, lengths, w, xi, ua)
+            good = solve_nodes(system, scheme, t, h, pc, control, active, rate_of, mass, rtol, most, w, f, L, count)
+        if not good:
+            return k, NOT_CONVERGED, 0
+        far = turned_too_far(tree, w, h)
+        if far > 0:
+            return k, TURNED_TOO_FAR, far
+        end_nodes(tree, w, ua, pn)
+        if not all_finite(pn):
+            return k, NOT_FINITE, 0
+        # the last two nodes become the past
+        copy(past[1], past[3])
+        copy(past[0], past[2])
+        copy(w.x[1], past[0])
+        copy(x, past[1])
+        copy(w.x[2], x)
+        copy(pn, p)
+        lengths[1], lengths[0] = lengths[0], h
+        known[0] = min(known[0] + 1, 2)
+        if (k0 + k + 1) % every == 0:
+            if not rates_of(system, t + h, x, p, f, L, u):
+                return k, NO_RATES, 0
+            positions_out(system.coordinates, x, out_q[saved])
+            rates_out(system.coordinates, x, u, out_v[saved])
+            count[TOTALS + saved] = count[ITERATIONS]
+            saved += 1
+    return steps, DONE, 0
