@@ -37,7 +37,8 @@ def linearize(
         control: generalised forces (nv,) or a dict by joint name, held over the step; None is zero.
         dt: length of the step, seconds.
         parameters: names of parameters of the mechanism to differentiate by as well: "mass", "inertia", "friction"
-            (of contacts), with ``Maximal``.
+            (of contacts) with ``Maximal``; "mass", "inertia", "placement", "stiffness", "damping" with ``Galerkin`` and
+            ``LieTrapezoid``.
 
     Returns:
         A (2 nv, 2 nv), B (2 nv, nv), the state at the end of the step, and C by parameters.
@@ -59,7 +60,7 @@ def linearize(
     if model.constraint_size and isinstance(method, Explicit):
         loops = ", ".join(model.loop_names)
         raise UnsupportedError(
-            f"linearize: '{model.name}' has closed loops ({loops}); la.Galerkin and la.Maximal have a derivative."
+            f"linearize: '{model.name}' has closed loops ({loops}); Galerkin, Maximal and BDF have a derivative."
         )
     # a state of another model has other sizes
     state = model.state(state.q, state.v, state.t)

@@ -19,18 +19,8 @@ def stiff_chain(n: int, between: float) -> la.Model:
         joint.stiffness, joint.damping = 1e4, 10.0
     if between:
         for k in range(1, n - 1, 2):
-            points = (0.05, 0.0, 0.0), (0.05, 0.0, -0.1)
-            m.add_force(
-                la.PointSpring(
-                    f"link{k}",
-                    points[0],
-                    f"link{k + 2}",
-                    points[1],
-                    stiffness=between,
-                    damping=0.01 * between,
-                    rest_length=0.4,
-                )  # fmt: skip
-            )
+            ends = f"link{k}", (0.05, 0.0, 0.0), f"link{k + 2}", (0.05, 0.0, -0.1)
+            m.add_force(la.PointSpring(*ends, stiffness=between, damping=0.01 * between, rest_length=0.4))
     return m.build()
 
 

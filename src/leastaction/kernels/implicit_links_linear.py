@@ -12,7 +12,8 @@ from leastaction.kernels.explicit import copy
 from leastaction.kernels.force_columns import make_columns
 from leastaction.kernels.forward import make_work
 from leastaction.kernels.implicit import dynamics, dynamics_derivatives, make_stage
-from leastaction.kernels.implicit_links import bend, curvatures, make_stage_links, row_changes, stage_rows
+from leastaction.kernels.implicit_curvatures import bend, curvatures, row_changes
+from leastaction.kernels.implicit_links import make_stage_links, stage_rows
 
 
 @entry
