@@ -167,8 +167,9 @@ class Sums:
     def _add_joints(self, q: FloatArray, v: FloatArray, z: FloatArray) -> None:
         """Springs and dampers in the joints; r counts their forces with a minus."""
         self.damping -= (z * v).sum(axis=0)
-        for view in self.model.joints.values():
-            joint, here = view.joint, q[:, view.q]
+        for name, view in self.model.joints.items():
+            # its own spring, without those of servos
+            joint, here = self.model.mechanism.joints[name], q[:, view.q]
             if view.kind == "free":
                 turn, slide = slice(view.v.start, view.v.start + 3), slice(view.v.start + 3, view.v.stop)
                 self.stiffness[turn] -= _ball_sums(here[:, 3:], joint.rest[3:], z[:, turn])

@@ -8,6 +8,7 @@ import numpy as np
 
 from leastaction import dynamics
 from leastaction.errors import ConvergenceError, ModelError
+from leastaction.model.actuation import servo_bound, servo_forces, servo_rates
 from leastaction.model.checks import FloatArray
 from leastaction.model.configuration import retract
 from leastaction.model.joints import layout
@@ -174,6 +175,12 @@ def limits_crossed(
             looked at.
     """
     out: dict[str, str] = {}
+    efforts = np.concatenate([np.zeros(0), *(view.joint.effort for view in model.joints.values())])
+    # a servo's force is what it does by itself, and what its input adds
+    for d, servo in servo_rates(model).items():
+        efforts[d] = servo_bound(servo, model.mechanism.joints[servo.joint])
+    if tau is not None:
+        tau = tau + servo_forces(model, q, v)
     for name, view in model.joints.items():
         joint = view.joint
         found: list[str] = []
@@ -193,7 +200,7 @@ def limits_crossed(
         for k, label in enumerate(joint.velocity_names):
             found += _crossing(f"speed of {label}", np.abs(v[:, view.v][:, k]) - joint.speed[k], t)
             if tau is not None:
-                found += _crossing(f"effort of {label}", np.abs(tau[:, view.v][:, k]) - joint.effort[k], t)
+                found += _crossing(f"effort of {label}", np.abs(tau[:, view.v][:, k]) - efforts[view.v][k], t)
         if found:
             out[name] = "; ".join(found)
     return out

@@ -81,6 +81,14 @@ def with_limits() -> la.Mechanism:
     return m
 
 
+def with_bounded_servo() -> la.Mechanism:
+    m = arm()
+    m.add_actuator("servo", "hinge", kp=1.0, effort=1.0)
+    m.joints["hinge"].limits = np.array([[-np.inf, np.inf]])
+    m.enforce_limits()
+    return m
+
+
 def with_constraint(kind: str) -> Callable[[], la.Mechanism]:
     def make() -> la.Mechanism:
         m = arm()
@@ -98,6 +106,7 @@ MECHANISMS: dict[str, Callable[[], la.Mechanism]] = {
     "contact": with_ground,
     "restitution": with_restitution,
     "enforced limits": with_limits,
+    "bounded servos": with_bounded_servo,
     **{f"{kind} constraints": with_constraint(kind) for kind in ("equality", "velocity", "inequality")},
 }
 

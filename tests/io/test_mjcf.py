@@ -288,11 +288,43 @@ class TestActuators:
         actuator = self.load(mjcf, text).actuators["m"]
         assert (actuator.gear, actuator.coordinate, actuator.effort) == (gear, coordinate, effort)
 
-    @pytest.mark.parametrize("text", ['<position joint="h" kp="3" gear="2"/>', '<velocity joint="h" kv="3" gear="2"/>'])
-    def test_servo_is_noted(self, mjcf, text):
+    @pytest.mark.parametrize(
+        ("text", "gains"),
+        [
+            ('<position joint="h" kp="3" kv="0.5" gear="2" forcerange="-4 4"/>', (3.0, 0.5, 4.0)),
+            ('<velocity joint="h" kv="3" gear="2"/>', (0.0, 3.0, None)),
+        ],
+    )
+    def test_servo(self, mjcf, text, gains):
         m = self.load(mjcf, text)
-        assert m.actuators["actuator_0"].gear == 2
+        servo = m.actuators["actuator_0"]
+        assert (servo.kp, servo.kd, servo.effort) == gains
+        assert servo.gear == 2
+        assert not any("is a servo" in note for note in m.notes)
+
+    def test_servo_with_a_law_of_its_own_is_noted(self, mjcf):
+        text = '<general joint="h" biastype="affine" gainprm="4" biasprm="0 -3 -1" gear="2"/>'
+        m = self.load(mjcf, text)
+        assert not m.actuators["actuator_0"].is_servo
         assert any("model.xml:3: " in note and "is a servo" in note for note in m.notes)
+
+    def test_servo_pulls_as_in_mujoco(self, mjcf):
+        """Generalised force at a state, with a joint that counts from ref and an input."""
+        mujoco = pytest.importorskip("mujoco")
+        inside = (
+            '<compiler angle="radian"/><option gravity="0 0 0"/><worldbody><body><joint name="h" ref="0.3"/>'
+            '<geom type="sphere" size="0.1" pos="0.5 0 0" mass="1"/></body></worldbody>'
+            '<actuator><position name="s" joint="h" kp="3" kv="0.5" gear="2"/></actuator>'
+        )
+        mj = mujoco.MjModel.from_xml_string(f"<mujoco>{inside}</mujoco>")
+        data = mujoco.MjData(mj)
+        data.qpos[0], data.qvel[0], data.ctrl[0] = 0.7, -0.4, 0.2
+        mujoco.mj_forward(mj, data)
+        model = la.load(mjcf(inside)).build()
+        # the input counts from ref, as the coordinate does
+        tau = model.actuate({"s": 0.2 - 2 * 0.3})
+        a = la.forward_dynamics(model, [0.7 - 0.3], [-0.4], tau)
+        assert a == pytest.approx(data.qacc, rel=1e-9)  # measured 1e-15
 
     @pytest.mark.parametrize(
         "text",

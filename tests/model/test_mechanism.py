@@ -315,6 +315,7 @@ def present(m: Mechanism) -> set[str]:
     out |= {"limits"} if any(j.has_limits for j in m.joints.values()) else set()
     out |= {"contacts"} if m.contacts or m.ground else set()
     out |= {"constraints"} if m.constraints else set()
+    out |= {"actuators"} if m.actuators else set()
     return out | ({"forces"} if m.forces else set())
 
 

@@ -58,7 +58,7 @@ def machine() -> Mechanism:
     m.add_contact("a", "c", 0.7, 0.3, points=[[0, 0, 0], [1, 1, 1]])
     m.exclude_contact("a", "d")
     m.add_actuator("motor", "wa", gear=100.0, coordinate=5, effort=2.0)
-    m.add_actuator("other", "ab")
+    m.add_actuator("other", "ab", kp=3.0, kd=0.5, target=-0.2)
     m.enforce_limits()
     m.notes.append("an assumption")
     return m

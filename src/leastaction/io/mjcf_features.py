@@ -94,9 +94,12 @@ def add_actuators(m: Mechanism, source: Source, settings: Settings, notes: Notes
             notes.add(f"{element.where}: the actuator {name!r} does not act on one coordinate of a joint; not kept.")
             continue
         joint, coordinate, gear = target
+        gains = _servo(source, a) or {}
+        if gains and source.mj.actuator_ctrllimited[a]:
+            notes.add(f"{element.where}: the range of the targets of the servo {name!r} is not kept.")
         with located(element):
             m.add_actuator(
-                unused(name, m.actuators), joint, gear=gear, coordinate=coordinate, effort=_effort(source, a)
+                unused(name, m.actuators), joint, gear=gear, coordinate=coordinate, effort=_effort(source, a), **gains
             )
 
 
@@ -124,10 +127,10 @@ def _refused(source: Source, notes: Notes, a: int, name: str, element: Element) 
     if servo and _joint_coordinate(source, a) is None:
         notes.unless_allowed("actuators", element.error(f"the servo {name!r} does not act on one joint coordinate."))
         return True
-    if servo or gain == int(mujoco.mjtGain.mjGAIN_AFFINE):
+    if (servo and _servo(source, a) is None) or gain == int(mujoco.mjtGain.mjGAIN_AFFINE):
         notes.add(
-            f"{element.where}: the actuator {name!r} is a servo; only its joint, gear and effort are kept, its gains "
-            "are to be given as a control."
+            f"{element.where}: the actuator {name!r} is a servo with a law of its own; only its joint, gear and effort "
+            "are kept, its gains are to be given as a control."
         )
     elif dyn != int(mujoco.mjtDyn.mjDYN_NONE):
         notes.add(f"{element.where}: the dynamics of the actuator {name!r} are not kept; its force follows at once.")
@@ -153,6 +156,30 @@ def _joint_coordinate(source: Source, a: int) -> tuple[str, int, float] | None:
         used = np.flatnonzero(gear[:3])
         return (source.joints[j], int(used[0]), float(gear[used[0]])) if len(used) == 1 else None
     return None
+
+
+def _servo(source: Source, a: int) -> dict[str, float] | None:
+    """Gains and target of a position or velocity servo on a hinge or slide; None for any other actuator.
+
+    MuJoCo's force is gain * input + b0 + b1 * length + b2 * rate, its length the gear times qpos, which counts ref.
+    """
+    import mujoco
+
+    mj, j = source.mj, int(source.mj.actuator_trnid[a, 0])
+    affine = int(mj.actuator_biastype[a]) == int(mujoco.mjtBias.mjBIAS_AFFINE)
+    fixed = int(mj.actuator_gaintype[a]) == int(mujoco.mjtGain.mjGAIN_FIXED)
+    if not (affine and fixed) or _joint_coordinate(source, a) is None:
+        return None
+    if int(mj.jnt_type[j]) not in (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)):
+        return None
+    gain, (b0, b1, b2) = float(mj.actuator_gainprm[a, 0]), (float(b) for b in mj.actuator_biasprm[a, :3])
+    kp, kd, gear = -b1, -b2, float(mj.actuator_gear[a, 0])
+    # the input is the target itself: of a place, or without a spring of a rate
+    if kp < 0 or kd < 0 or gear == 0 or gain != (kp or kd) or gain == 0 or (kp == 0 and b0 != 0):
+        return None
+    if kp == 0:
+        return {"kd": kd}
+    return {"kp": kp, "kd": kd, "target": b0 / kp - gear * float(mj.qpos0[mj.jnt_qposadr[j]])}
 
 
 def _effort(source: Source, a: int) -> float | None:

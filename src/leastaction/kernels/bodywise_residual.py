@@ -13,6 +13,7 @@ from leastaction.kernels.bodywise import clear_blocks, own_residuals, place_bodi
 from leastaction.kernels.bodywise_contact import contact_forces, rows_at_end
 from leastaction.kernels.bodywise_forces import joint_terms, spring_impulses, start_forces
 from leastaction.kernels.bodywise_links import end_links, start_links
+from leastaction.kernels.layout import IU, IX, KIND, PRISMATIC
 from leastaction.kernels.legendre import to_child_axes
 from leastaction.kernels.tree import kinematics
 
@@ -33,8 +34,8 @@ def begin(system, t, h, x, p, B, f, L, pc):
 def evaluate(touch, system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua):
     """Momenta, impulses and residuals at B.x1 and the poses B.P1.
 
-    Returns the largest residual, sum of squares, largest term, widest gap, sum of their squares, and the reach; all as
-    angular momenta and angles (``Bodies.unit``).
+    Returns the largest residual beyond what rounding leaves in stiff joints, sum of squares, largest term, widest gap,
+    sum of their squares, and the reach; all as angular momenta and angles (``Bodies.unit``).
     """
     tree = system.tree
     widest, reach = place_bodies(tree, B, closed, h)
@@ -44,8 +45,23 @@ def evaluate(touch, system, t, h, x, pc, control, active, rate_of, closed, B, f,
     spring_impulses(system.forces, B, h)
     gap, squares_of_gaps = end_links(system.loops, system, t, h, B, f, L)
     touch_forces(touch, h, B)
+    floor = rounding_of_joints(tree, B)
     largest, squares, scale = own_residuals(tree, B, h)
+    if largest <= floor:
+        largest = 0.0
+    elif largest > floor:
+        largest -= floor
     return largest, squares, scale, max(widest, gap), squares_of_gaps + widest * widest, reach
+
+
+@kernel
+def rounding_of_joints(tree, B):
+    """Residual that rounding of its own coordinate leaves in a joint with a stiff spring or damper."""
+    floor = 0.0
+    for i in range(1, tree.rows.shape[0]):
+        arm = B.unit[0] if tree.rows[i, KIND] == PRISMATIC else 1.0
+        floor = max(floor, 4.0e-16 * arm * B.K[tree.rows[i, IU], 0] * (1.0 + abs(B.x1[tree.rows[i, IX]])))
+    return floor
 
 
 @kernel

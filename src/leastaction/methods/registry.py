@@ -58,7 +58,10 @@ _WITHOUT = {
     "contact": 'mechanism.without("contacts") drops it (--without contacts)',
     "restitution": "mechanism.add_ground(restitution=0.0) and add_contact(..., restitution=0.0) make impacts plastic",
     "enforced limits": "mechanism.enforce_limits(False) makes the limits data again (--without limits)",
-    "loop joint forces": 'mechanism.without("damping", "stiffness", "armature") drops them; or use another joint',
+    "loop joint forces": 'mechanism.without("damping", "stiffness", "armature", "actuators") drops them; or use '
+    "another joint",
+    "bounded servos": "leave their efforts out, or use motors and a control function that bounds its forces, or "
+    "mechanism.enforce_limits(False) makes efforts data again",
     "equality constraints": 'mechanism.without("constraints") drops them',
     "velocity constraints": 'mechanism.without("constraints") drops them',
     "inequality constraints": 'mechanism.without("constraints") drops them',

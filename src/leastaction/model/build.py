@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from leastaction.kernels import layout as kl
+from leastaction.model.actuation import with_servos
 from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.elements import Joint
 from leastaction.model.inertia import MassProperties, check_inertia, combine
@@ -188,12 +189,13 @@ def _align(axis: FloatArray) -> FloatArray:
 
 
 def _joint_views(mechanism: Mechanism, graph: Topology) -> dict[str, JointView]:
-    """Slices of the moving tree joints, in build order."""
+    """Slices of the moving tree joints, in build order; their springs and dampers are those of servos too."""
     out: dict[str, JointView] = {}
     nq = nv = 0
     for joint in mechanism.joints.values():
         moving = joint.kind != "fixed" and joint.locked is None and joint.name not in graph.loops
         if moving:
+            joint = with_servos(joint, mechanism.actuators.values())
             out[joint.name] = JointView(joint, slice(nq, nq + joint.nq), slice(nv, nv + joint.nv))
             nq, nv = nq + joint.nq, nv + joint.nv
     return out

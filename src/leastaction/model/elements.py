@@ -218,14 +218,20 @@ class ContactPair:
 
 @dataclass(eq=False)
 class Actuator:
-    """A motor on one velocity coordinate of a joint: generalised force = gear * input.
+    """A motor or servo on one velocity coordinate of a joint.
+
+    The generalised force of a motor is gear * input, that of a servo gear * (kp (target - gear q) - kd gear v). Without
+    kp the target is a rate: gear * kd (target - gear v).
 
     Attributes:
         name: unique among actuators.
         joint: joint name.
         gear: transmission ratio.
         coordinate: index of the joint's velocity coordinate.
-        effort: largest magnitude of the input, or None.
+        effort: largest magnitude of a motor's input, or of a servo's force before its gear; or None.
+        kp: position gain of a servo, N/m or N m/rad.
+        kd: rate gain of a servo, N s/m or N m s/rad.
+        target: where a servo pulls as long as its input says nothing else, metres or radians behind the gear.
     """
 
     name: str
@@ -233,6 +239,14 @@ class Actuator:
     gear: float = 1.0
     coordinate: int = 0
     effort: float | None = None
+    kp: float = 0.0
+    kd: float = 0.0
+    target: float = 0.0
+
+    @property
+    def is_servo(self) -> bool:
+        """Whether it has a gain, so that it acts by itself."""
+        return self.kp > 0 or self.kd > 0
 
 
 def _values(coefficients: Any) -> FloatArray:

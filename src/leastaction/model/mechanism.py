@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leastaction.errors import ModelError
+from leastaction.model.actuation import check_actuator
 from leastaction.model.checks import (
     WORLD,
     FloatArray,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Actuator", "Body", "ContactPair", "Frame", "Ground", "Joint", "Mechanism"]
 
-FEATURES = ("friction", "damping", "limits", "armature", "contacts", "constraints", "forces", "stiffness")
+FEATURES = ("friction", "damping", "limits", "armature", "contacts", "constraints", "forces", "stiffness", "actuators")
 """What ``Mechanism.without`` can remove."""
 
 
@@ -281,13 +282,22 @@ class Mechanism:
         self.contact_excludes.add(_pair(a, b, "exclude_contact"))
 
     def add_actuator(
-        self, name: str, joint: str, *, gear: float = 1.0, coordinate: int = 0, effort: float | None = None
+        self,
+        name: str,
+        joint: str,
+        *,
+        gear: float = 1.0,
+        coordinate: int = 0,
+        effort: float | None = None,
+        kp: float = 0.0,
+        kd: float = 0.0,
+        target: float = 0.0,
     ) -> Actuator:
-        """Add a motor on one velocity coordinate of a joint: generalised force = gear * input."""
+        """Add a motor on one velocity coordinate of a joint, or with a gain kp or kd a servo; see ``Actuator``."""
         if name in self.actuators:
             raise ModelError(f"actuator '{name}': there is already an actuator of this name.")
-        actuator = Actuator(name, joint, gear, coordinate, effort)
-        _check_actuator(actuator, self.joints.get(joint) if isinstance(joint, str) else None)
+        actuator = Actuator(name, joint, gear, coordinate, effort, kp, kd, target)
+        check_actuator(actuator, self.joints.get(joint) if isinstance(joint, str) else None)
         self.actuators[name] = actuator
         return actuator
 
@@ -339,7 +349,8 @@ class Mechanism:
         """A copy without some features.
 
         Names: friction, damping, stiffness, armature, limits (all of joints; limits are then not enforced either),
-        contacts (pairs and ground), constraints (the user's own; loops stay), forces (added by ``add_force``).
+        contacts (pairs and ground), constraints (the user's own; loops stay), forces (added by ``add_force``),
+        actuators (motors and servos).
         """
         for feature in features:
             if feature not in FEATURES:
@@ -361,6 +372,8 @@ class Mechanism:
             out.constraints = []
         if "forces" in features:
             out.forces = []
+        if "actuators" in features:
+            out.actuators = {}
         return out
 
     def check(self) -> None:
@@ -384,7 +397,7 @@ class Mechanism:
             frame.pose = check_pose(frame.pose, f"frame '{frame.name}'")
         for actuator in self.actuators.values():
             self._known(actuator.joint, self.joints, "joint", f"actuator '{actuator.name}': ")
-            _check_actuator(actuator, self.joints[actuator.joint])
+            check_actuator(actuator, self.joints[actuator.joint])
         self._check_contacts()
         self._check_references()
 
@@ -478,18 +491,3 @@ def _pair(a: Any, b: Any, where: str) -> frozenset[str]:
     if len(names) != 2:
         raise ModelError(f"{where}: the two bodies are the same, '{a}'.")
     return names
-
-
-def _check_actuator(actuator: Actuator, joint: Joint | None) -> None:
-    """Check an actuator in place; its coordinate too, once its joint is known."""
-    where = f"actuator '{check_name(actuator.name, 'actuator')}'"
-    check_name(actuator.joint, f"{where}: joint")
-    actuator.gear = check_number(actuator.gear, f"{where}: gear")
-    if actuator.effort is not None:
-        actuator.effort = check_number(actuator.effort, f"{where}: effort", positive=True)
-    # whole number within the joint
-    if isinstance(actuator.coordinate, bool) or not isinstance(actuator.coordinate, (int, np.integer)):
-        raise ModelError(f"{where}: coordinate must be a whole number, got {actuator.coordinate!r}.")
-    if actuator.coordinate < 0 or (joint is not None and actuator.coordinate >= joint.nv):
-        size = "" if joint is None else f"; joint '{joint.name}' has {joint.nv} velocity coordinates, from 0"
-        raise ModelError(f"{where}: coordinate {actuator.coordinate} is out of range{size}.")

@@ -13,8 +13,9 @@ import numpy as np
 from leastaction.errors import ModelError
 from leastaction.kernels.callbacks import Callback
 from leastaction.kernels.layout import Constraints, System
+from leastaction.model.actuation import forces_of_inputs, servo_bound, with_servos
 from leastaction.model.checks import FloatArray, check_number, frozen, quoted
-from leastaction.model.elements import Joint
+from leastaction.model.elements import Actuator, Joint
 from leastaction.model.joints import check_coordinates, layout
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.spline import check_ends
@@ -137,13 +138,14 @@ class Model:
         moving = [*(view.joint for view in self.joints.values()), *loops]
         present = {
             "loops": bool(self.loop_names),
-            "loop joint forces": any(_has_forces(joint) for joint in loops),
+            "loop joint forces": any(_has_forces(with_servos(joint, m.actuators.values())) for joint in loops),
             "joint friction": any(joint.has_friction for joint in moving),
             "spline joints": any(joint.spline is not None for joint in moving),
             "contact": m.ground is not None or bool(m.contacts),
             "restitution": any(c.restitution > 0 for c in m.contacts)
             or (m.ground is not None and m.ground.restitution > 0),
             "enforced limits": m.limits_enforced and any(_has_bounds(joint) for joint in moving),
+            "bounded servos": m.limits_enforced and any(_is_bounded(each, m) for each in m.actuators.values()),
             **{f"{kind} constraints": any(c.kind == kind for c in m.constraints) for kind in _CONSTRAINTS},
         }
         return frozenset(name for name, there in present.items() if there)
@@ -265,6 +267,20 @@ class Model:
             out[view.v] = array
         return out
 
+    def actuate(self, inputs: Mapping[str, Any]) -> FloatArray:
+        """Generalised forces of the actuators for their inputs, to be given as a control.
+
+        A motor gives gear * input. A servo pulls towards its own target in any case; its input is another target (a
+        rate where it has no kp), and what is returned moves it there. A motor that is not named has the input 0.
+
+        Args:
+            inputs: by name of the actuator one number, or an array (steps,).
+
+        Returns:
+            (nv,), or (steps, nv) where some inputs are arrays.
+        """
+        return forces_of_inputs(self, inputs)
+
     def raise_pending(self) -> None:
         """Raise the error of a function of the user that failed inside compiled code."""
         for callback in self.callbacks:
@@ -301,6 +317,12 @@ def _has_forces(joint: Joint) -> bool:
 def _has_bounds(joint: Joint) -> bool:
     """Whether a joint has a limit or an effort bound."""
     return joint.has_limits or bool(np.isfinite(joint.effort).any())
+
+
+def _is_bounded(actuator: Actuator, mechanism: Mechanism) -> bool:
+    """Whether it is a servo with a largest force, on a joint that moves."""
+    joint = mechanism.joints[actuator.joint]
+    return actuator.is_servo and joint.locked is None and bool(np.isfinite(servo_bound(actuator, joint)))
 
 
 def _near(name: Any, known: Mapping[str, Any]) -> str:

@@ -286,6 +286,9 @@ def _actuator_to_dict(actuator: Actuator) -> dict[str, Any]:
         "gear": actuator.gear,
         "coordinate": int(actuator.coordinate),
         "effort": actuator.effort,
+        "kp": actuator.kp,
+        "kd": actuator.kd,
+        "target": actuator.target,
     }
 
 
@@ -295,6 +298,9 @@ def _read_actuator(out: Mechanism, reader: Reader) -> None:
         "gear": reader.number("gear", 1.0),
         "coordinate": reader.integer("coordinate", 0),
         "effort": reader.number("effort", None),
+        "kp": reader.number("kp", 0.0),
+        "kd": reader.number("kd", 0.0),
+        "target": reader.number("target", 0.0),
     }
     reader.finish()
     with reader.here():

@@ -1,0 +1,155 @@
+"""Actuators: motors that are driven by the control, and servos that pull their joint towards a target.
+
+A servo is a spring and a damper in its joint, so every method takes it as it takes those: implicitly where it can.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leastaction.errors import ModelError
+from leastaction.model.checks import FloatArray, check_name, check_number, frozen, quoted
+from leastaction.model.elements import Actuator, Joint
+from leastaction.model.joints import Law, layout
+
+if TYPE_CHECKING:
+    from leastaction.model.model import Model
+
+
+def check_actuator(actuator: Actuator, joint: Joint | None) -> None:
+    """Check an actuator in place; its coordinate too, once its joint is known."""
+    where = f"actuator '{check_name(actuator.name, 'actuator')}'"
+    check_name(actuator.joint, f"{where}: joint")
+    actuator.gear = check_number(actuator.gear, f"{where}: gear")
+    actuator.kp = check_number(actuator.kp, f"{where}: kp", nonnegative=True)
+    actuator.kd = check_number(actuator.kd, f"{where}: kd", nonnegative=True)
+    actuator.target = check_number(actuator.target, f"{where}: target")
+    if actuator.effort is not None:
+        actuator.effort = check_number(actuator.effort, f"{where}: effort", positive=True)
+    # whole number within the joint
+    if isinstance(actuator.coordinate, bool) or not isinstance(actuator.coordinate, (int, np.integer)):
+        raise ModelError(f"{where}: coordinate must be a whole number, got {actuator.coordinate!r}.")
+    if actuator.coordinate < 0 or (joint is not None and actuator.coordinate >= joint.nv):
+        size = "" if joint is None else f"; joint '{joint.name}' has {joint.nv} velocity coordinates, from 0"
+        raise ModelError(f"{where}: coordinate {actuator.coordinate} is out of range{size}.")
+    _check_servo(actuator, joint, where)
+
+
+def _check_servo(actuator: Actuator, joint: Joint | None, where: str) -> None:
+    """A servo needs a coordinate of its own, and a target only where it has a spring."""
+    if actuator.kp == 0 and actuator.target != 0:
+        raise ModelError(f"{where}: a target needs kp; without it the input of a servo is a rate.")
+    if not actuator.is_servo:
+        return
+    if actuator.gear == 0:
+        raise ModelError(f"{where}: a servo needs a gear that is not zero.")
+    if joint is None:
+        return
+    i = int(actuator.coordinate)
+    if _position(joint, i) is None:
+        raise ModelError(
+            f"{where}: a servo needs a screw coordinate, '{joint.velocity_names[i]}' of joint '{joint.name}' is none."
+        )
+    if isinstance(joint.stiffness, tuple) and isinstance(joint.stiffness[i], Law):
+        raise ModelError(f"{where}: joint '{joint.name}' has a stiffness law there; a servo cannot stand beside it.")
+    if isinstance(joint.damping, tuple) and isinstance(joint.damping[i], Law):
+        raise ModelError(f"{where}: joint '{joint.name}' has a damping law there; a servo cannot stand beside it.")
+
+
+def _position(joint: Joint, coordinate: int) -> int | None:
+    """Place in q of a screw's velocity coordinate; None for a ball, and for a free joint."""
+    if joint.kind == "free":
+        return None
+    return next((p.q.start for p in layout(joint) if p.factor == "screw" and p.v.start == coordinate), None)
+
+
+def servos_of(actuators: Iterable[Actuator], joint: Joint) -> list[Actuator]:
+    """The servos on a joint."""
+    return [actuator for actuator in actuators if actuator.joint == joint.name and actuator.is_servo]
+
+
+def with_servos(joint: Joint, actuators: Iterable[Actuator]) -> Joint:
+    """The joint with the springs and dampers of its servos added to its own; the joint itself if it has none."""
+    found = servos_of(actuators, joint)
+    if not found:
+        return joint
+    k, d, rest = list(joint.stiffness), list(joint.damping), np.array(joint.rest)
+    for servo in found:
+        i = int(servo.coordinate)
+        at = _position(joint, i)
+        stiff = servo.gear**2 * servo.kp
+        # one spring that pulls as both do
+        if at is not None and stiff > 0:
+            rest[at] = (k[i] * rest[at] + stiff * servo.target / servo.gear) / (k[i] + stiff)
+        k[i] += stiff
+        d[i] += servo.gear**2 * servo.kd
+    laws = any(isinstance(entry, Law) for entry in (*k, *d))
+    springs = tuple(k) if laws else frozen(np.array(k, dtype=float))
+    dampers = tuple(d) if laws else frozen(np.array(d, dtype=float))
+    return dataclasses.replace(joint, stiffness=springs, damping=dampers, rest=frozen(rest))
+
+
+def servo_bound(servo: Actuator, joint: Joint) -> float:
+    """Largest force of a servo on its coordinate: its own, or that of the joint."""
+    own = np.inf if servo.effort is None else abs(servo.gear) * servo.effort
+    return float(min(own, joint.effort[int(servo.coordinate)]))
+
+
+def servo_rates(model: Model) -> dict[int, Actuator]:
+    """The servos by the velocity coordinate that they act on; of several on one the last."""
+    out = {}
+    for view in model.joints.values():
+        for servo in servos_of(model.mechanism.actuators.values(), view.joint):
+            out[view.v.start + int(servo.coordinate)] = servo
+    return out
+
+
+def servo_forces(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
+    """Generalised forces (rows, nv) of all servos towards their own targets, without what inputs add or bounds take."""
+    out = np.zeros_like(v)
+    for view in model.joints.values():
+        for servo in servos_of(model.mechanism.actuators.values(), view.joint):
+            i = int(servo.coordinate)
+            at, d = _position(view.joint, i), view.v.start + i
+            if at is not None:
+                stretch = servo.target - servo.gear * q[:, view.q.start + at]
+                out[:, d] += servo.gear * (servo.kp * stretch - servo.kd * servo.gear * v[:, d])
+    return out
+
+
+def forces_of_inputs(model: Model, inputs: Any) -> FloatArray:
+    """Generalised forces (nv,) or (steps, nv) of inputs by actuator; see ``Model.actuate``."""
+    actuators = model.mechanism.actuators
+    if not isinstance(inputs, Mapping):
+        raise ModelError(f"actuate: expected a dict of inputs by actuator, got {inputs!r}.")
+    arrays: dict[str, FloatArray] = {}
+    for name, value in inputs.items():
+        if name not in actuators:
+            raise ModelError(f"actuate: there is no actuator {name!r}; there are {quoted(list(actuators)[:20])}.")
+        array = np.array(value, dtype=float)
+        if array.ndim > 1 or not np.isfinite(array).all():
+            raise ModelError(f"actuate: actuator '{name}': expected one finite number or one for each step.")
+        arrays[name] = array
+    lengths = {len(array) for array in arrays.values() if array.ndim == 1}
+    if len(lengths) > 1:
+        raise ModelError(f"actuate: the inputs have different numbers of steps: {sorted(lengths)}.")
+    out = np.zeros((*lengths, model.nv))
+    for name, array in arrays.items():
+        actuator = actuators[name]
+        place = model.joint(actuator.joint).v.start + int(actuator.coordinate)
+        out[..., place] += _force(actuator, array, model.mechanism.limits_enforced)
+    return out
+
+
+def _force(actuator: Actuator, value: FloatArray, bounded: bool) -> FloatArray:
+    """What an input adds to the generalised force of the joint."""
+    if actuator.is_servo:
+        gain = actuator.kp if actuator.kp > 0 else actuator.kd
+        return np.asarray(actuator.gear * gain * (value - actuator.target))
+    if bounded and actuator.effort is not None:
+        value = np.clip(value, -actuator.effort, actuator.effort)
+    return np.asarray(actuator.gear * value)
