@@ -9,7 +9,7 @@ al. (2020, 2023). With b_aj the derivative at node a of the polynomial of node j
 
     f_j  = m/h sum_l k_jl x_l,  k = b^T diag(w) b                     derivative by x_j
     t_j += kap_aj, t_a -= kap_aj                                      derivatives by rotations of the nodes
-           kap_aj = w_a b_aj (c_aj pi_a + s_aj x pi_a)
+           kap_aj = w_a b_aj (c_aj pi_a + s_aj x pi_a) = h w_a N_aj^T pi_a
     W_j  = (t_j + x_j x F_j; F_j),  F_j = f_j + h w_j m g             spatial, with the weight
 
 The three wrenches of a free body without weight add up to zero: momentum is kept. Constraints hold at the nodes, so the
@@ -22,7 +22,7 @@ Tables (row 0 is the world; three nodes side by side):
     Q (n+1, 12) quaternions        C (n+1, 9)  centres     V (n+1, 18)  twists        sum (n+1, 18) of subtrees
     u (3, nu)  rates of joints     c (nu, 3)   impulses in joints     r (nu, 2)  residual
     K (nu, 12) derivatives of c_0, c_1 by the coordinates at nodes 1, 2: column 6 a + 3 (l - 1) + e
-    Z (3, 7)   of one body: quaternions of the nodes (4), torques t (3)
+    Z (12, 7)  of one body: quaternions of the nodes (4) and torques t (3); from row 3 on the turns (c_aj, s_aj)
     T (4, 9)   of one body: dt_0/dth_1, dt_0/dth_2, dt_1/dth_1, dt_1/dth_2
 """
 
@@ -58,11 +58,13 @@ from leastaction.spatial._source.vector import (
     add6,
     axpy3,
     cross,
+    dot3,
     join,
     matmul,
     matvec,
     scale3,
     sub3,
+    tmatvec,
     transpose,
 )
 
@@ -97,6 +99,7 @@ class NodeWork(NamedTuple):
     old: Floats
     X: Floats
     A: Floats
+    B: Floats
     Z: Floats
     T: Floats
 
@@ -111,7 +114,8 @@ def make_nodes(tree, nx):
         np.zeros((nu, 2)), np.zeros((nu, 12)),
         np.zeros((n, 144)), np.zeros((nu, 24)), np.zeros((nu, 24)), np.zeros((n, 36)), np.zeros((n, 12)),
         np.zeros(2 * nu), np.zeros((n, 12)), np.zeros((3, nx)), np.zeros((6, 12)), np.zeros((6, 12)),
-        np.zeros((3, 7)), np.zeros((4, 9)),
+        np.zeros((6, 12)),
+        np.zeros((12, 7)), np.zeros((4, 9)),
     )  # fmt: skip
 
 
@@ -155,29 +159,39 @@ def place_node(tree, w, a):
 
 
 @kernel
-def between(q, p):
-    """Scalar and vector part of q p*."""
-    r = quat_mul(q, quat_conj(p))
-    return r[0], (r[1], r[2], r[3])
+def pair_turns(Z):
+    """The turns (c_aj, s_aj) between the quaternions in Z."""
+    for a in range(2):
+        for j in range(a + 1, 3):
+            r = quat_mul(ld4(Z, j, 0), quat_conj(ld4(Z, a, 0)))
+            Z[3 + 3 * a + j, 0], Z[3 + 3 * j + a, 0] = r[0], r[0]
+            st3(Z, 3 + 3 * a + j, 1, (r[1], r[2], r[3]))
+            st3(Z, 3 + 3 * j + a, 1, (-r[1], -r[2], -r[3]))
+
+
+@kernel
+def between(Z, a, j):
+    """Scalar and vector part of q_j q_a*."""
+    return Z[3 + 3 * a + j, 0], ld3(Z, 3 + 3 * a + j, 1)
 
 
 @kernel
 def spin(Z, a, h):
-    """Angular velocity at node a of the quaternions in Z, world axes."""
-    o, q = (0.0, 0.0, 0.0), ld4(Z, a, 0)
+    """Angular velocity at node a, world axes."""
+    o = (0.0, 0.0, 0.0)
     for j in range(3):
         if j != a:
-            _, s = between(ld4(Z, j, 0), q)
-            o = axpy3(RATES[a][j], s, o)
+            o = axpy3(RATES[a][j], ld3(Z, 3 + 3 * a + j, 1), o)
     return scale3(2.0 / h, o)
 
 
 @kernel
 def load_turns(w, i):
-    """Quaternions of row i into w.Z."""
+    """Quaternions of row i, and the turns between them, into w.Z."""
     for a in range(3):
         for e in range(4):
             w.Z[a, e] = w.Q[i, 4 * a + e]
+    pair_turns(w.Z)
 
 
 @sweep
@@ -216,55 +230,74 @@ def momentum(I, Z, a, h):
     return matvec(J, spin(Z, a, h)), J
 
 
+@kernel
+def rate_change(Z, a, j, h):
+    """N_aj = b_aj (c - [s])/h as a number and a vector: R_a d(omega_a) = sum_j N_aj th_j; N_aa is minus the others."""
+    if j != a:
+        c, s = between(Z, a, j)
+        k = RATES[a][j] / h
+        return k * c, scale3(-k, s)
+    c, s = 0.0, (0.0, 0.0, 0.0)
+    for l in range(3):
+        if l != a:
+            k, (d, t) = RATES[a][l] / h, between(Z, a, l)
+            c, s = c - k * d, axpy3(k, t, s)
+    return c, s
+
+
+@kernel
+def back(c, s, v):
+    """N^T v of N = c + [s]."""
+    return axpy3(c, v, cross(v, s))
+
+
 @sweep
 def turning(I, Z, h):
-    """Torques t of a body with the inertia I in its axes, from the quaternions in Z."""
+    """Torques t_j = h sum_a w_a N_aj^T pi_a of a body with the inertia I in its axes, from the quaternions in Z."""
     for a in range(3):
         st3(Z, a, 4, (0.0, 0.0, 0.0))
     for a in range(3):
-        pi, _ = momentum(I, Z, a, h)
+        R = quat_to_matrix(ld4(Z, a, 0))
+        pi = matvec(R, matvec(I, tmatvec(R, spin(Z, a, h))))
         for j in range(3):
-            if j != a:
-                # kap_aj
-                c, s = between(ld4(Z, j, 0), ld4(Z, a, 0))
-                t = scale3(WEIGHTS[a] * RATES[a][j], axpy3(c, pi, cross(s, pi)))
-                st3(Z, j, 4, add3(ld3(Z, j, 4), t))
-                st3(Z, a, 4, sub3(ld3(Z, a, 4), t))
+            c, s = rate_change(Z, a, j, h)
+            st3(Z, j, 4, axpy3(h * WEIGHTS[a], back(c, s, pi), ld3(Z, j, 4)))
 
 
 @sweep
 def turning_slopes(I, Z, h, T):
-    """Derivatives of the torques t_0, t_1 by the rotations of nodes 1 and 2 into T."""
+    """Derivatives of the torques t_0, t_1 by the rotations of nodes 1 and 2 into T.
+
+    dt_j/dth_l = h sum_a w_a (N_aj^T (J_a N_al - d_al [pi_a]) + dN_aj^T pi_a / dth_l)
+    """
+    none = (0.0, 0.0, 0.0)
     for r in range(4):
-        st9(T, r, 0, spread(0.0, (0.0, 0.0, 0.0)))
+        st9(T, r, 0, spread(0.0, none))
     for a in range(3):
         pi, J = momentum(I, Z, a, h)
+        c0, s0 = rate_change(Z, a, 0, h)
+        c1, s1 = rate_change(Z, a, 1, h)
+        N0, N1, wh = spread(c0, minus(s0)), spread(c1, minus(s1)), h * WEIGHTS[a]
         for l in range(1, 3):
-            # R_a d(omega_a) = sum_j b_aj (c - [s])(th_j - th_a)/h
-            N = spread(0.0, (0.0, 0.0, 0.0))
-            for j in range(3):
-                if j != a and l in (j, a):
-                    c, s = between(ld4(Z, j, 0), ld4(Z, a, 0))
-                    k = (1.0 if l == j else -1.0) * RATES[a][j] / h
-                    N = add9(N, spread(k * c, scale3(-k, s)))
-            dpi = matmul(J, N)
+            c, s = rate_change(Z, a, l, h)
+            M = matmul(J, spread(c, s))
             if l == a:
-                dpi = add9(dpi, spread(0.0, minus(pi)))
+                M = add9(M, spread(0.0, minus(pi)))
+            st9(T, l - 1, 0, add9(ld9(T, l - 1, 0), scale9(wh, matmul(N0, M))))
+            st9(T, l + 1, 0, add9(ld9(T, l + 1, 0), scale9(wh, matmul(N1, M))))
             for j in range(3):
-                if j != a:
-                    add_slope(T, a, j, l, between(ld4(Z, j, 0), ld4(Z, a, 0)), pi, dpi)
+                if j != a and (j < 2 or a < 2) and l in (j, a):
+                    add_bending(T, a, j, l, between(Z, a, j), pi)
 
 
 @kernel
-def add_slope(T, a, j, l, turn, pi, dpi):
-    """Derivative of kap_aj by the rotation of node l, where pi_a changes by dpi, to the torques of nodes j and a."""
+def add_bending(T, a, j, l, turn, pi):
+    """What changes in kap_aj = w_a b_aj (c pi + s x pi) by the rotation of node l, but for pi, to nodes j and a."""
     c, s = turn
-    M = matmul(spread(c, s), dpi)
-    if l in (j, a):
-        # dc = -s . (th_j - th_a)/2,  ds = (c (th_j - th_a) + (th_j + th_a) x s)/2
-        k = -0.5 if l == j else 0.5
-        M = add9(M, scale9(k, add9(outer(pi, s), spread(0.0, scale3(c, pi)))))
-        M = add9(M, scale9(0.5, matmul(spread(0.0, pi), spread(0.0, s))))
+    # dc = -s . (th_j - th_a)/2,  ds = (c (th_j - th_a) + (th_j + th_a) x s)/2,  [pi][s] = s pi^T - pi . s
+    k = -0.5 if l == j else 0.5
+    M = scale9(k, add9(outer(pi, s), spread(0.0, scale3(c, pi))))
+    M = add9(M, add9(scale9(0.5, outer(s, pi)), spread(-0.5 * dot3(pi, s), (0.0, 0.0, 0.0))))
     M = scale9(WEIGHTS[a] * RATES[a][j], M)
     if j < 2:
         st9(T, 2 * j + l - 1, 0, add9(ld9(T, 2 * j + l - 1, 0), M))

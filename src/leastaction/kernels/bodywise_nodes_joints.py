@@ -17,6 +17,7 @@ from leastaction.kernels.bodywise_nodes import (
     STIFF,
     WEIGHTS,
     ld4,
+    pair_turns,
     spin,
     turning,
     turning_slopes,
@@ -50,6 +51,7 @@ def ball_turns(w, k):
         q = on_sheet(quat_normalize(get4(w.x[a], k)), q)
         for e in range(4):
             w.Z[a, e] = q[e]
+    pair_turns(w.Z)
 
 
 @sweep
