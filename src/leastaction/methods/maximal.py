@@ -190,8 +190,6 @@ class Maximal(Method):
 
         It is that of the step with the barrier of the solver: ``InteriorPoint(barrier=...)`` chooses how smooth.
         """
-        if "velocity constraints" in model.features:
-            raise UnsupportedError(f"{self.label} has no derivative of its step with velocity constraints.")
         if "restitution" in model.features:
             raise UnsupportedError(f"{self.label} has no derivative of its step through impacts with restitution.")
         if self.first_step != "legendre":
