@@ -120,9 +120,9 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
         mean, largest_product, off, work = products(nc, T, limits, B.x1)
         tight = max(rtol, 4.0e-15) * (1.0 + reach)
         if (
-            largest <= rtol * scale + rounding_of(mass, reach, h, nu)
+            largest <= rtol * scale + rounding_of(B, reach, h, nu)
             and gap <= tight
-            and off <= min(tight, 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
+            and off <= min(tight * B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
             and largest_product <= 1.5 * barrier
         ):
             good = True

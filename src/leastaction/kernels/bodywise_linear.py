@@ -230,7 +230,7 @@ def move_multipliers(loops, plan, lam, B):
 @sweep
 def at_start(x, p, tau, e, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, count, moves, lam,
              ua, xi):  # fmt: skip
-    """The residual, in B.y, of a start x, p, tau, with the unknowns moved by e times their direction."""
+    """The residual, in B.r, of a start x, p, tau, with the unknowns moved by e times their direction."""
     begin(system, t, h, x, p, B, f, L, pc)
     start_rows(contacts, T, limits, count, x, B)
     for d in range(xi.size):
@@ -357,7 +357,7 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
                 e, k = eps[j] if side == 0 else -eps[j], 2 * j + side
                 at_start(X[k], P[k], U[k], e, contacts, limits, ends[side], t, h, active, rate_of, xb, y, pc, B, f, L,
                          T, nc, moves, lam, ua, xi)  # fmt: skip
-                copy(B.y, r[side])
+                copy(B.r, r[side])
                 note_gaps(contacts, T, limits, moves, nc, B, side)
                 note_links(system.loops, L, lam, side)
             largest = 0.0

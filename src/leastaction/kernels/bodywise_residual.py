@@ -13,7 +13,7 @@ from leastaction.kernels.bodywise import clear_blocks, own_residuals, place_bodi
 from leastaction.kernels.bodywise_contact import contact_forces, rows_at_end
 from leastaction.kernels.bodywise_forces import joint_terms, spring_impulses, start_forces
 from leastaction.kernels.bodywise_links import end_links, start_links
-from leastaction.kernels.layout import IU, IX
+from leastaction.kernels.layout import IU, IX, KIND, PRISMATIC
 from leastaction.kernels.legendre import to_child_axes
 from leastaction.kernels.tree import kinematics
 
@@ -35,7 +35,7 @@ def evaluate(touch, system, t, h, x, pc, control, active, rate_of, closed, B, f,
     """Momenta, impulses and residuals at B.x1 and the poses B.P1.
 
     Returns the largest residual beyond what rounding leaves in stiff joints, sum of squares, largest term, widest gap,
-    sum of their squares, and the reach.
+    sum of their squares, and the reach; all as angular momenta and angles (``Bodies.unit``).
     """
     tree = system.tree
     widest, reach = place_bodies(tree, B, closed, h)
@@ -59,14 +59,27 @@ def rounding_of_joints(tree, B):
     """Residual that rounding of its own coordinate leaves in a joint with a stiff spring or damper."""
     floor = 0.0
     for i in range(1, tree.rows.shape[0]):
-        floor = max(floor, 4.0e-16 * B.K[tree.rows[i, IU], 0] * (1.0 + abs(B.x1[tree.rows[i, IX]])))
+        arm = B.unit[0] if tree.rows[i, KIND] == PRISMATIC else 1.0
+        floor = max(floor, 4.0e-16 * arm * B.K[tree.rows[i, IU], 0] * (1.0 + abs(B.x1[tree.rows[i, IX]])))
     return floor
 
 
 @kernel
-def rounding_of(mass, reach, h, nu):
+def rounding_of(B, reach, h, nu):
     """Residual that rounding leaves: of positions, over the step, with their arms."""
-    return 1.0e-16 * mass * (1.0 + reach * reach) / h * math.sqrt(float(nu)) + 1.0e-300
+    return 1.0e-16 * B.unit[1] * (1.0 + reach * reach) / h * math.sqrt(float(nu)) + 1.0e-300
+
+
+@kernel
+def tolerances(B, rtol, scale, reach, farthest, h, nu):
+    """Bounds of a residual and of a gap, and coarser ones of both, within which only rounding can be to blame.
+
+    A gap counts as much as the momentum of closing it in a step; never below the rounding of positions.
+    """
+    rounding = rounding_of(B, reach, h, nu)
+    far, near = 1.0e-15 * farthest, min(rtol, rtol * scale * h / B.unit[1])
+    widest, coarse = (max(1.0e-15, near) + far) * (1.0 + reach), (max(1.0e-13, near) + far) * (1.0 + reach)
+    return rtol * scale + rounding, widest, 100.0 * rounding, coarse
 
 
 @optional(None)

@@ -138,7 +138,7 @@ class Model:
         present = {
             "loops": bool(self.loop_names),
             "loop joint forces": any(_has_forces(with_servos(joint, m.actuators.values())) for joint in loops),
-            "joint friction": any(joint.friction.any() for joint in moving),
+            "joint friction": any(joint.has_friction for joint in moving),
             "contact": m.ground is not None or bool(m.contacts),
             "restitution": any(c.restitution > 0 for c in m.contacts)
             or (m.ground is not None and m.ground.restitution > 0),
