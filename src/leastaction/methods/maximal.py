@@ -213,8 +213,6 @@ class Maximal(Method):
         """
         if self._order == 4:
             raise UnsupportedError(f"{self.label} has no derivative of its step; order 2 has one.")
-        if "velocity constraints" in model.features:
-            raise UnsupportedError(f"{self.label} has no derivative of its step with velocity constraints.")
         if "restitution" in model.features:
             raise UnsupportedError(f"{self.label} has no derivative of its step through impacts with restitution.")
         if self.first_step != "legendre":

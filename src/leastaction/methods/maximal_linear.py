@@ -12,7 +12,7 @@ import numpy as np
 from leastaction.methods.base import Memory
 from leastaction.methods.closing import link_rows
 from leastaction.methods.derivative import StepDerivative
-from leastaction.methods.galerkin_links_linear import Tangent
+from leastaction.methods.galerkin_links_linear import Tangent, least
 from leastaction.model.checks import FloatArray
 from leastaction.model.configuration import difference, retract
 from leastaction.model.model import Model, State
@@ -22,6 +22,9 @@ PARAMETERS = ("mass", "inertia", "friction")
 
 # Displacement, in radians or metres over a step, over which the residual is differenced; and part of a parameter.
 _FAR, _PART = 1e-5, 1e-5
+
+# Displacement over which rows of constraints are differenced.
+_SLIGHT = 1e-6
 
 
 @dataclass
@@ -115,9 +118,51 @@ def step_derivative(problem: Problem, effort: FloatArray, parameters: tuple[str,
     A = out[:, : 2 * n]
     if link_rows(model):
         # directions that break loops are first projected on those that do not
-        A = A @ Tangent(model, state).projector()
+        A = A @ _projector(model, state, M[0])
     C = {name: _by_parameter(problem, name) for name in parameters}
     return StepDerivative(A, out[:, 2 * n :], end, C)
+
+
+def _projector(model: Model, state: State, M: FloatArray) -> FloatArray:
+    """(2 nv, 2 nv): on the tangent space of loops and constraints, position first, then velocity, in the metric M."""
+    if "velocity constraints" not in model.features:
+        return Tangent(model, state).projector()
+    n = model.nv
+    # changes of gaps by displacements, and of rates by displacements and velocities
+    gaps, rates = np.zeros((link_rows(model), n)), np.zeros((link_rows(model), 2 * n))
+    for j in range(2 * n):
+        step = np.zeros(n)
+        step[j % n] = _SLIGHT
+        moved = [
+            _gaps(model, retract(model, state.q, s * step), state.v, state.t)
+            if j < n
+            else _gaps(model, state.q, state.v + s * step, state.t)
+            for s in (1.0, -1.0)
+        ]
+        rates[:, j] = (moved[0][1] - moved[1][1]) / (2.0 * _SLIGHT)
+        if j < n:
+            gaps[:, j] = (moved[0][0] - moved[1][0]) / (2.0 * _SLIGHT)
+    by_place, by_rate = rates[:, :n], rates[:, n:]
+
+    def lift(rows: FloatArray) -> FloatArray:
+        Z = np.linalg.solve(M, rows.T)
+        return Z @ least(rows @ Z, np.eye(len(rows)))
+
+    along = np.eye(n) - lift(gaps) @ gaps
+    back = lift(by_rate)
+    return np.block([[along, np.zeros((n, n))], [-back @ by_place @ along, np.eye(n) - back @ by_rate]])
+
+
+def _gaps(model: Model, q: FloatArray, v: FloatArray, t: float) -> tuple[FloatArray, FloatArray]:
+    """Gaps and rates of loops and constraints; a velocity constraint has only a rate."""
+    from leastaction.kernels import legendre
+
+    x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
+    gap, rate = np.zeros(link_rows(model)), np.zeros(link_rows(model))
+    legendre.enter(model.system, q.copy(), v.copy(), x, u, p)
+    legendre.gaps(model.system, t, x, u, gap, rate)
+    model.raise_pending()
+    return gap, rate
 
 
 def _by_parameter(problem: Problem, name: str) -> dict[Any, FloatArray]:
