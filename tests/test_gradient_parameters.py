@@ -149,6 +149,7 @@ def test_hard_contact_under_maximal():
     assert sum(found["friction"].values()) == pytest.approx(by_friction, rel=1e-6)  # measured 2e-9
 
 
+@pytest.mark.slow
 def test_an_objective_that_depends_on_nothing_has_the_gradient_zero():
     model = la.models.pendulum().build()
     state, controls = model.state([0.3]), np.zeros((2, 1))

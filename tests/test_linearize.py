@@ -196,8 +196,8 @@ def test_hessian_of_single_coordinates_is_symmetric():
 def test_refusals():
     model = la.models.pendulum().build()
     state, method = model.state(), la.Galerkin(2)
-    with pytest.raises(la.UnsupportedError, match="no derivative by 'mass'"):
-        la.linearize(model, method, state, None, 0.01, parameters=["mass"])
+    with pytest.raises(la.UnsupportedError, match="no derivative by 'friction'"):
+        la.linearize(model, method, state, None, 0.01, parameters=["friction"])
     with pytest.raises(la.UnsupportedError, match="no derivative of its step"):
         la.linearize(model, la.Adaptive(), state, None, 0.01)
     four = la.models.four_bar().build()

@@ -31,6 +31,7 @@ from leastaction.methods.implicit import (
     row_changes,
 )
 from leastaction.methods.implicit_links import backward as linked_backward
+from leastaction.methods.parameters import PARAMETERS, columns
 from leastaction.methods.registry import check_supported, method_by_name
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State, check_model
@@ -319,6 +320,10 @@ def _by_steps(
 ) -> Gradient:  # fmt: skip
     """Back through the derivatives A, B, C of the steps of any other method."""
     steps, n = len(controls), model.nv
+    asked = [name for name in names if name in _MECHANISM]
+    if method.parameters == PARAMETERS:
+        # what is refused, is refused before the run
+        columns(model, tuple(asked), f"gradient: {method.label}")
     memory = method.start(model, state)
     chunk = method.rollout(model, memory, clock, 0, steps, 1, Control(controls))
     model.raise_pending()
@@ -329,7 +334,6 @@ def _by_steps(
     last = objective.final(model, states[-1])
     value, by = last.value, np.concatenate([_full(last.by_q, n), _full(last.by_v, n)])
     by_controls = np.zeros((steps, n))
-    asked = [name for name in names if name in _MECHANISM]
     found = StepSums(model, asked)
     found.count(last)
     for k in range(steps - 1, -1, -1):

@@ -31,6 +31,7 @@ def check(model: la.Model, eps: float = 1e-5) -> la.StepDerivative:
     return found
 
 
+@pytest.mark.slow
 def test_chain_and_symplectic_form():
     model = la.models.chain(3).build()
     check(model)
