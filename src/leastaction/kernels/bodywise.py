@@ -25,6 +25,8 @@ Tables (row 0 is the world):
     x1, xi, guess       coordinates at k+1, displacements of the joints, and those that were guessed
     old, oldx           poses and coordinates before a step of the iteration
     c (nu,), K (nu, 3)  impulse in the joint and its derivative by dq (a ball has three rows)
+    unit (2,)           a length, the typical arm of the bodies, and the mass times its square: residuals are compared
+                        as angular momenta and gaps as angles, so that no tolerance depends on the size of a mechanism
 Handed tables with lanes, most of this works on four environments at once (``bodywise_lanes``).
 """
 
@@ -100,6 +102,23 @@ class Bodies(NamedTuple):
     guess: Floats
     old: Floats
     oldx: Floats
+    unit: Floats
+
+
+@memory
+def size_of(tree):
+    """(2,) typical arm of the bodies, and the mass times its square; ones for a mechanism without mass."""
+    mass, moment, unit = 0.0, 0.0, np.ones(2)
+    for i in range(1, tree.rows.shape[0]):
+        m = tree.const[i, MASS]
+        if m > 0.0:
+            c = (tree.const[i, COM], tree.const[i, COM + 1], tree.const[i, COM + 2])
+            turning = 0.5 * (tree.const[i, INERTIA] + tree.const[i, INERTIA + 3] + tree.const[i, INERTIA + 5])
+            mass += m
+            moment += turning + m * (c[0] * c[0] + c[1] * c[1] + c[2] * c[2])
+    if moment > 0.0:
+        unit[0], unit[1] = np.sqrt(moment / mass), moment
+    return unit
 
 
 @memory
@@ -112,7 +131,7 @@ def make_bodies(tree, x, nodes):
         np.zeros((n, 12)), np.zeros((n, 6)), np.zeros((n, 6)), np.zeros((N, 6)), np.zeros((N, 36)),
         np.zeros((n, 6)), np.zeros((N, 6)), np.zeros(nu), np.zeros((nu, 6)), np.zeros(nu), np.zeros((nu, 3)),
         np.zeros(nu), np.zeros((n, 6)), np.zeros(x.size), np.zeros(nu), np.zeros(nu), np.zeros((n, 12)),
-        np.zeros(x.size),
+        np.zeros(x.size), size_of(tree),
     )  # fmt: skip
 
 
@@ -212,11 +231,12 @@ def turn_between(R, Q):
 
 @sweep
 def place_bodies(tree, B, closed, h):
-    """Axes, gaps rho, momenta; ``closed`` puts every body where its joint wants it. Returns the largest gap and reach.
+    """Axes, gaps rho, momenta; ``closed`` puts every body where its joint wants it.
 
-    Each joint is measured from the present pose of its parent, so an error does not travel down a chain.
+    Returns the largest gap and the reach, both with lengths in ``unit``. Each joint is measured from the present pose
+    of its parent, so an error does not travel down a chain.
     """
-    C, widest, reach = tree.const, number(B.x1, 0.0), number(B.x1, 0.0)
+    C, widest, apart, reach = tree.const, number(B.x1, 0.0), number(B.x1, 0.0), number(B.x1, 0.0)
     for i in range(1, tree.rows.shape[0]):
         R, p = axes_at(tree, i, B.x1, B.P1, B.S1)
         if closed:
@@ -227,7 +247,7 @@ def place_bodies(tree, B, closed, h):
             w = turn_between(R, Q)
             v = sub3(sub3(p, q), cross(w, q))
             st6(B.rho, i, 0, join(w, v))
-            widest = larger3(larger3(widest, w), sub3(p, q))
+            widest, apart = larger3(widest, w), larger3(apart, sub3(p, q))
             R, p = Q, q
         m = C[i, MASS]
         if m > 0.0:
@@ -239,12 +259,15 @@ def place_bodies(tree, B, closed, h):
             l = scale3(1.0 / h, (A[7] - A[5], A[2] - A[6], A[3] - A[1]))
             st6(B.L, i, 0, join(add3(l, cross(x0, f)), f))
             reach = larger3(reach, x1)
-    return widest, reach
+    return max(widest, apart / B.unit[0]), reach / B.unit[0]
 
 
 @sweep
 def own_residuals(tree, B, h):
-    """Largest |r_d| with what W holds from contacts, sum of squares, and the largest term in it; r is left in B.r."""
+    """Largest |r_d| with what W holds from contacts, sum of squares, and the largest term in it; r is left in B.r.
+
+    What acts along a slide is multiplied by the length of ``unit``.
+    """
     n, zero = tree.rows.shape[0], number(B.c, 0.0)
     for i in range(n):
         st6(B.sum, i, 0, (zero, zero, zero, zero, zero, zero))
@@ -255,12 +278,13 @@ def own_residuals(tree, B, h):
             l = axpy6(-0.5 * h, ld6(B.F0, i, 0), add6(l, ld6(B.L, i, 0)))
         d, j = tree.rows[i, IU], tree.rows[i, PARENT]
         for e in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
-            c = ld1(B.c, e)
+            c, arm = ld1(B.c, e), B.unit[0] if tree.rows[i, KIND] == PRISMATIC else 1.0
             r = dot6(ld6(B.S0, e, 0), l) + c
             st1(B.r, e, r)
-            largest = max(largest, absolute(r))
-            squares += r * r
-            scale = max(max(scale, absolute(c)), absolute(r - c))
+            size = arm * absolute(r)
+            largest = max(largest, size)
+            squares += size * size
+            scale = max(max(scale, arm * absolute(c)), arm * absolute(r - c))
         st6(B.sum, j, 0, add6(ld6(B.sum, j, 0), l))
     return largest, squares, scale
 

@@ -19,7 +19,7 @@ import numpy as np
 from leastaction.kernels import _packs  # noqa: F401
 from leastaction.kernels._jit import kernel, memory, sweep
 from leastaction.kernels._lanes import LANES, ld, ld1, ld9, number, st, st1
-from leastaction.kernels.bodywise import Bodies, clear_blocks, get4, own_residuals, place_bodies, start_bodies
+from leastaction.kernels.bodywise import Bodies, clear_blocks, get4, own_residuals, place_bodies, size_of, start_bodies
 from leastaction.kernels.bodywise_forces import joint_terms
 from leastaction.kernels.coordinates import get3, put3
 from leastaction.kernels.layout import BALL, IU, IX, KIND, MASS, Floats
@@ -70,7 +70,7 @@ def make_lane_bodies(tree, nx):
         np.zeros((n, 6, LANES)), np.zeros((n, 36, LANES)), np.zeros((n, 6, LANES)), np.zeros((n, 6, LANES)),
         np.zeros((nu, LANES)), np.zeros((nu, 6, LANES)), np.zeros((nu, LANES)), np.zeros((nu, 3, LANES)),
         np.zeros((nu, LANES)), np.zeros((n, 6, LANES)), np.zeros((nx, LANES)), np.zeros((nu, LANES)),
-        np.zeros((nu, LANES)), np.zeros((n, 12, LANES)), np.zeros((nx, LANES)),
+        np.zeros((nu, LANES)), np.zeros((n, 12, LANES)), np.zeros((nx, LANES)), size_of(tree),
     )  # fmt: skip
 
 

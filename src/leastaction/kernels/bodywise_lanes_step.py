@@ -41,13 +41,12 @@ from leastaction.kernels.bodywise_lanes import (
     to_axes,
 )
 from leastaction.kernels.bodywise_recursion import inward_bodies, outward_bodies
-from leastaction.kernels.bodywise_residual import rounding_of
+from leastaction.kernels.bodywise_residual import tolerances
 from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST
 from leastaction.kernels.forward import make_work
 from leastaction.kernels.galerkin_lanes_step import lane_rates, load_lanes, store_lanes
 from leastaction.kernels.galerkin_step import NOT_CONVERGED, NOT_FINITE, extrapolation
-from leastaction.kernels.layout import MASS
 from leastaction.spatial._source.scalar import pick
 
 # As in ``bodywise_step``.
@@ -55,22 +54,21 @@ TURNED_TOO_FAR, LEAST_COSINE = 4, 0.0
 
 
 @kernel
-def judge(h, mass, nu, rtol, most, g, count, first):
+def judge(h, B, nu, rtol, most, g, count, first):
     """Decide for each running lane: converged, a new direction, a shorter step, or given up.
 
     Returns whether any lane goes on, and whether any takes a new direction.
     """
     more, renew, a = False, False, g.numbers
-    weight = (mass / h) * (mass / h)
+    weight = (B.unit[1] / h) * (B.unit[1] / h)
     for k in range(LANES):
         if g.masks[0, RUNNING, k] == 0.0:
             continue
         count[first + k, EVALUATIONS] += 1
         largest, gap, scale, reach = a[LARGEST, k], a[GAP, k], a[SCALE, k], a[REACH, k]
-        rounding = rounding_of(mass, reach, h, nu)
-        # a gap counts as much as the momentum of closing it in a step; never below the rounding of positions
-        limit = rtol * scale + rounding
-        widest = (max(1.0e-13, min(rtol, rtol * scale * h / mass)) + 1.0e-15 * a[FAR, k]) * (1.0 + reach)
+        limit, widest, floor, coarse = tolerances(B, rtol, scale, reach, a[FAR, k], h, nu)
+        small = a[SIZE_BEFORE, k] <= floor and largest <= floor
+        apart = max(gap, a[GAP_BEFORE, k])
         merit = a[SQUARES, k] + weight * (gap * gap)
         goes_on, g.masks[0, FRESH, k] = True, 0.0
         if largest <= limit and gap <= widest:
@@ -83,7 +81,7 @@ def judge(h, mass, nu, rtol, most, g, count, first):
                 g.masks[0, FRESH, k] = 1.0
                 a[BEFORE, k], a[SIZE_BEFORE, k], a[GAP_BEFORE, k], a[ALPHA, k] = merit, largest, gap, 1.0
                 renew = True
-        elif g.steps[k] == 0 or a[ALPHA, k] < 1.0e-3:
+        elif g.steps[k] == 0 or a[ALPHA, k] < 1.0e-3 or (small and apart <= coarse):
             goes_on = False
         else:
             # backtrack, until only rounding can be to blame
@@ -92,13 +90,7 @@ def judge(h, mass, nu, rtol, most, g, count, first):
         if goes_on:
             more = True
         else:
-            floor = 100.0 * rounding
-            g.good[k] = (largest <= limit and gap <= widest) or (
-                a[SIZE_BEFORE, k] <= floor
-                and largest <= floor
-                and gap <= 100.0 * widest
-                and a[GAP_BEFORE, k] <= 100.0 * widest
-            )
+            g.good[k] = (largest <= limit and gap <= widest) or (small and apart <= 100.0 * coarse)
             g.masks[0, RUNNING, k] = 0.0
             count[first + k, ITERATIONS] += g.steps[k]
             count[first + k, MOST] = max(count[first + k, MOST], g.steps[k])
@@ -106,7 +98,7 @@ def judge(h, mass, nu, rtol, most, g, count, first):
 
 
 @kernel
-def solve_lanes(system, h, x, active, rate_of, mass, rtol, most, B, f, g, count, first):
+def solve_lanes(system, h, x, active, rate_of, rtol, most, B, f, g, count, first):
     """Newton with backtracking from the guess in B.guess; g.good says which lanes have converged."""
     tree, closed = system.tree, True
     for k in range(LANES):
@@ -119,7 +111,7 @@ def solve_lanes(system, h, x, active, rate_of, mass, rtol, most, B, f, g, count,
     shifted(tree, x, B.guess, B.x1)
     while True:
         evaluate_lanes(system, h, x, active, rate_of, closed, B, f, g)
-        more, renew = judge(h, mass, tree.rates.shape[0], rtol, most, g, count, first)
+        more, renew = judge(h, B, tree.rates.shape[0], rtol, most, g, count, first)
         if not more:
             break
         if renew:
@@ -212,13 +204,11 @@ def rollout(
     status (E,) and count (E, 4) say how far each one came; one that failed is left at its last good state.
     """
     tree, nx, nu = system.tree, xs.shape[1], ps.shape[1]
-    B, g, mass = make_lane_bodies(tree, nx), make_turns(tree), 0.0
+    B, g = make_lane_bodies(tree, nx), make_turns(tree)
     x, p, past, u = np.zeros((nx, LANES)), np.zeros((nu, LANES)), np.zeros((nu, 3, LANES)), np.zeros((nu, LANES))
     f, rate_of, lengths = make_work(system, x), np.zeros(nu, np.int64), np.full(3, h)
     for d in range(nu):
         rate_of[system.coordinates.v[d]] = d
-    for i in range(tree.rows.shape[0]):
-        mass += tree.const[i, MASS]
     active = passive or controls.shape[0] > 0
     for first in range(0, xs.shape[0], LANES):
         size, row = min(LANES, xs.shape[0] - first), 0
@@ -232,7 +222,7 @@ def rollout(
             # step
             begin_lanes(tree, x, p, B, g.pc)
             guess_lanes(min(k, 3), u, extrapolation(h, lengths, min(k, 3)), past, h, B.guess)
-            solve_lanes(system, h, x, active, rate_of, mass, rtol, most, B, f, g, count, first)
+            solve_lanes(system, h, x, active, rate_of, rtol, most, B, f, g, count, first)
             end_lanes(system, h, x, active, B, f, g)
             if take_lanes(tree, x, p, past, B, g, status, first, k, done) == 0:
                 break
