@@ -20,9 +20,10 @@ axes S of the joints there leave the equations
 Tables (row 0 is the world; three nodes side by side):
     x (3, nx)  coordinates         P (n+1, 36) poses       S (nu, 18)   axes          W (n+1, 18) wrenches
     Q (n+1, 12) quaternions        C (n+1, 9)  centres     V (n+1, 18)  twists        sum (n+1, 18) of subtrees
-    u (3, nu)  rates of joints     c (nu, 3)   impulses in joints     r (nu, 2)  residual
+    u (3, nu)  rates of joints     c (nu, 3)   impulses in joints
     K (nu, 12) derivatives of c_0, c_1 by the coordinates at nodes 1, 2: column 6 a + 3 (l - 1) + e
     Z (12, 7)  of one body: quaternions of the nodes (4) and torques t (3); from row 3 on the turns (c_aj, s_aj)
+    unit (2,)  see ``bodywise``
     T (4, 9)   of one body: dt_0/dth_1, dt_0/dth_2, dt_1/dth_1, dt_1/dth_2
 """
 
@@ -35,7 +36,7 @@ import numpy as np
 
 from leastaction.kernels._jit import kernel, memory, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6, st9
-from leastaction.kernels.bodywise import centre, get4
+from leastaction.kernels.bodywise import centre, get4, size_of
 from leastaction.kernels.layout import (
     BALL,
     INERTIA,
@@ -87,7 +88,6 @@ class NodeWork(NamedTuple):
     sum: Floats
     u: Floats
     c: Floats
-    r: Floats
     K: Floats
     D: Floats
     H: Floats
@@ -102,6 +102,7 @@ class NodeWork(NamedTuple):
     B: Floats
     Z: Floats
     T: Floats
+    unit: Floats
 
 
 @memory
@@ -111,11 +112,11 @@ def make_nodes(tree, nx):
     return NodeWork(
         np.zeros((3, nx)), np.zeros((n, 36)), np.zeros((nu, 18)), np.zeros((n, 18)), np.zeros((n, 12)),
         np.zeros((n, 9)), np.zeros((n, 18)), np.zeros((n, 18)), np.zeros((3, nu)), np.zeros((nu, 3)),
-        np.zeros((nu, 2)), np.zeros((nu, 12)),
+        np.zeros((nu, 12)),
         np.zeros((n, 144)), np.zeros((nu, 24)), np.zeros((nu, 24)), np.zeros((n, 36)), np.zeros((n, 12)),
         np.zeros(2 * nu), np.zeros((n, 12)), np.zeros((3, nx)), np.zeros((6, 12)), np.zeros((6, 12)),
         np.zeros((6, 12)),
-        np.zeros((12, 7)), np.zeros((4, 9)),
+        np.zeros((12, 7)), np.zeros((4, 9)), size_of(tree),
     )  # fmt: skip
 
 
@@ -308,7 +309,7 @@ def add_bending(T, a, j, l, turn, pi):
 # --- all bodies -----------------------------------------------------------------------------------------------------
 @sweep
 def body_wrenches(tree, w, h):
-    """Add the wrenches W of all bodies, weights included. Returns the reach of their centres."""
+    """Add the wrenches W of all bodies, weights included. Returns the reach of their centres in ``unit``."""
     C, g, reach = tree.const, (tree.gravity[0], tree.gravity[1], tree.gravity[2]), 0.0
     for i in range(1, tree.rows.shape[0]):
         m = C[i, MASS]
@@ -323,7 +324,7 @@ def body_wrenches(tree, w, h):
                 f = axpy3(h * m * WEIGHTS[a], g, f)
                 st6(w.W, i, 6 * a, add6(ld6(w.W, i, 6 * a), join(add3(ld3(w.Z, a, 4), cross(x, f)), f)))
                 reach = max(reach, abs(x[0]), abs(x[1]), abs(x[2]))
-    return reach
+    return reach / w.unit[0]
 
 
 @kernel

@@ -12,6 +12,7 @@ from leastaction.kernels._calls import call_law
 from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st6, st9
 from leastaction.kernels.bodywise import get4
+from leastaction.kernels.bodywise_links import row_size
 from leastaction.kernels.bodywise_nodes import (
     RATES,
     STIFF,
@@ -193,8 +194,9 @@ def link_nodes(loops, system, t, h, w, f, L):
         link_rows(system, t + 0.5 * a * h, h, f, L, a)
         for k in range(m):
             if a > 0:
-                largest = max(largest, abs(L.g[a, k]))
-                squares += L.g[a, k] * L.g[a, k]
+                gap = L.g[a, k] / row_size(L, a * m + k, w.unit[0])
+                largest = max(largest, abs(gap))
+                squares += gap * gap
             if a < 2:
                 for e in range(L.ends.shape[1]):
                     i = L.ends[k, e]

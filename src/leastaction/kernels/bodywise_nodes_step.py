@@ -21,7 +21,7 @@ from leastaction.kernels.bodywise import get4, put4, shift_of, shifted
 from leastaction.kernels.bodywise_nodes import body_blocks, body_wrenches, make_nodes, place_node
 from leastaction.kernels.bodywise_nodes_joints import force_nodes, joint_nodes, link_nodes
 from leastaction.kernels.bodywise_nodes_linear import direction_nodes, factor_nodes
-from leastaction.kernels.bodywise_residual import rounding_of
+from leastaction.kernels.bodywise_residual import tolerances
 from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
@@ -29,7 +29,7 @@ from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forward import make_work
 from leastaction.kernels.galerkin_links import add_multipliers, balanced, keep_multipliers, make_links, solve_links
 from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, farthest
-from leastaction.kernels.layout import BALL, IU, IX, KIND, MASS, PARENT, Floats
+from leastaction.kernels.layout import BALL, IU, IX, KIND, MASS, PARENT, PRISMATIC, Floats
 from leastaction.kernels.legendre import rates_of, to_child_axes, to_parent_axes
 from leastaction.kernels.tree import set_origin
 from leastaction.spatial._source.so3 import mrp_to_quat, quat_mul, quat_normalize
@@ -63,21 +63,21 @@ def begin_nodes(tree, x, p, w, pc):
 
 @sweep
 def own_equations(tree, w):
-    """r from W and c. Returns the largest entry, sum of squares, and the largest term."""
+    """Equations from W and c: largest residual, sum of squares, and largest term, as angular momenta (``unit``)."""
     largest, squares, scale = 0.0, 0.0, 0.0
     for i in range(tree.rows.shape[0]):
         for e in range(18):
             w.sum[i, e] = w.W[i, e]
     for i in range(tree.rows.shape[0] - 1, 0, -1):
         d, j = tree.rows[i, IU], tree.rows[i, PARENT]
+        arm = w.unit[0] if tree.rows[i, KIND] == PRISMATIC else 1.0
         for e in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
             for a in range(2):
                 force = dot6(ld6(w.S, e, 6 * a), ld6(w.sum, i, 6 * a))
-                r = force + w.c[e, a]
-                w.r[e, a] = r
+                r = arm * (force + w.c[e, a])
                 largest = max(largest, abs(r))
                 squares += r * r
-                scale = max(scale, abs(force), abs(w.c[e, a]))
+                scale = max(scale, arm * abs(force), arm * abs(w.c[e, a]))
         for a in range(3):
             st6(w.sum, j, 6 * a, add6(ld6(w.sum, j, 6 * a), ld6(w.sum, i, 6 * a)))
     return largest, squares, scale
@@ -178,18 +178,16 @@ def move_nodes(tree, w, alpha):
 
 
 @sweep
-def solve_nodes(system, scheme, t, h, pc, control, active, rate_of, mass, rtol, most, w, f, L, count):
+def solve_nodes(system, scheme, t, h, pc, control, active, rate_of, rtol, most, w, f, L, count):
     """Newton with backtracking from the coordinates w.x of nodes 1 and 2; True if the residual is within tolerance."""
-    tree, before, size_before, alpha, steps = system.tree, math.inf, math.inf, 1.0, 0
-    weight, far = (mass / h) * (mass / h), farthest(w.x[0])
+    tree, before, size_before, gap_before, alpha, steps = system.tree, math.inf, math.inf, math.inf, 1.0, 0
+    weight, far = (w.unit[1] / h) * (w.unit[1] / h), farthest(w.x[0])
     clear_multipliers(system.loops, L)
     while True:
         largest, squares, scale, gap, gaps, reach = evaluate_nodes(system, t, h, pc, control, active, rate_of, w, f, L)
         count[EVALUATIONS] += 1
-        rounding = 2.0 * rounding_of(mass, reach, h, pc.size)
-        limit = rtol * scale + rounding
-        # a gap counts as much as the momentum of closing it in a step; never below the rounding of positions
-        widest = (max(1.0e-13, min(rtol, rtol * scale * h / mass)) + 1.0e-15 * far) * (1.0 + reach)
+        limit, widest, floor, coarse = tolerances(w, rtol, scale, reach, far, h, pc.size)
+        small, apart = size_before <= floor and largest <= floor, max(gap, gap_before)
         if largest <= limit and gap <= widest:
             break
         merit = squares + weight * gaps
@@ -200,10 +198,10 @@ def solve_nodes(system, scheme, t, h, pc, control, active, rate_of, mass, rtol, 
             copy(w.x[1], w.old[1])
             copy(w.x[2], w.old[2])
             keep_multipliers(system.loops, L)
-            before, size_before, alpha = merit, largest, 1.0
+            before, size_before, gap_before, alpha = merit, largest, gap, 1.0
         else:
             # backtrack, until only rounding can be to blame
-            if steps == 0 or alpha < 1.0e-3:
+            if steps == 0 or alpha < 1.0e-3 or (small and apart <= coarse):
                 break
             alpha *= 0.5
             count[CUTS] += 1
@@ -211,8 +209,7 @@ def solve_nodes(system, scheme, t, h, pc, control, active, rate_of, mass, rtol, 
         add_multipliers(system.loops, L, alpha)
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
-    floor = 100.0 * rounding
-    return (largest <= limit and gap <= widest) or (size_before <= floor and largest <= floor and gap <= 100.0 * widest)
+    return (largest <= limit and gap <= widest) or (small and apart <= 100.0 * coarse)
 
 
 @optional(None)
@@ -294,12 +291,10 @@ def rollout(
     tree, nu = system.tree, p.size
     f, L, w = make_work(system, x), make_links(system.loops, system.constraints, tree, 2), make_nodes(tree, x.size)
     pc, ua, u, pn, control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
-    xi, rate_of, mass, saved = np.zeros(nu), np.zeros(nu, np.int64), 0.0, 0
+    xi, rate_of, saved = np.zeros(nu), np.zeros(nu, np.int64), 0
     scheme = Scheme((1.0, 1.0, 1.0), balance)
     for d in range(nu):
         rate_of[system.coordinates.v[d]] = d
-    for i in range(tree.rows.shape[0]):
-        mass += tree.const[i, MASS]
     for k in range(steps):
         t, h = tick(uniform, clock, k0, k)
         active = passive
@@ -327,7 +322,7 @@ def rollout(
             if memory == 0 and not rates_of(system, t, x, p, f, L, u):
                 return k, NO_RATES, 0
             guess_nodes(tree, h, x, u, memory, past, lengths, w, xi, ua)
-            good = solve_nodes(system, scheme, t, h, pc, control, active, rate_of, mass, rtol, most, w, f, L, count)
+            good = solve_nodes(system, scheme, t, h, pc, control, active, rate_of, rtol, most, w, f, L, count)
         if not good:
             return k, NOT_CONVERGED, 0
         far = turned_too_far(tree, w, h)
