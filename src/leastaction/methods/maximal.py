@@ -24,6 +24,7 @@ from leastaction.methods.closing import check_closed
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.impacts import bouncing, step_with_impacts, touch_at
 from leastaction.methods.maximal_linear import PARAMETERS, Problem, step_derivative
+from leastaction.methods.maximal_whole import chosen, rollout
 from leastaction.model.checks import WORLD, FloatArray, check_number
 from leastaction.model.contacts import ContactTable, contact_table
 from leastaction.model.couplings import elimination
@@ -58,6 +59,11 @@ class Maximal(Method):
         start: "legendre" (order 2), or "seed": the first step moves by dt times the rates, order 1, as the papers do.
         rest_speed: contacts with restitution that close more slowly than this, in m/s, do not bounce; None is what
             gravity adds in two steps, 2 |g| dt.
+        linear: "nullspace", the compiled recursion; "graph", the block elimination of the papers along the graph of
+            bodies, joints, loops and contacts; "dense" (LAPACK) and "scipy" (SuperLU) of the same system. All give the
+            same step; the last three run step by step in Python, to compare with.
+        loops: with linear="graph", "graph" eliminates loops and constraints where they close, "last" as one dense node
+            at the end.
     """
 
     name: ClassVar[str] = "maximal"
@@ -70,7 +76,14 @@ class Maximal(Method):
     )
 
     def __init__(
-        self, order: int = 2, *, solver: Any = None, start: str = "legendre", rest_speed: float | None = None
+        self,
+        order: int = 2,
+        *,
+        solver: Any = None,
+        start: str = "legendre",
+        rest_speed: float | None = None,
+        linear: str = "nullspace",
+        loops: str = "graph",
     ) -> None:
         if order != 2:
             raise ModelError(f"Maximal: order must be 2, got {order!r}.")
@@ -80,6 +93,7 @@ class Maximal(Method):
             rest_speed = check_number(rest_speed, "Maximal: rest_speed", nonnegative=True)
         self.first_step, self.rest_speed = start, rest_speed
         self.solver = solver_from(solver, (Newton, InteriorPoint), "Maximal")
+        self.choice = chosen(linear, loops, self.solver)
 
     @property
     def order(self) -> int:
@@ -88,7 +102,10 @@ class Maximal(Method):
 
     def options(self) -> dict[str, Any]:
         """All arguments."""
-        return {"order": 2, "solver": self.solver.options(), "start": self.first_step, "rest_speed": self.rest_speed}
+        return {
+            "order": 2, "solver": self.solver.options(), "start": self.first_step, "rest_speed": self.rest_speed,
+            "linear": self.choice.linear, "loops": self.choice.loops,
+        }  # fmt: skip
 
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and momenta of the tree's rows (discrete Legendre transform), and no past."""
@@ -276,8 +293,10 @@ class Maximal(Method):
         touching, kept, numbers, iterations = self._contact_numbers(model, memory)
         found = np.zeros((int(seen), touching.table.capacity if touching else 0, 12))
         counts = np.zeros(int(seen), dtype=np.int64)
-        done, status, row = bodywise_step.rollout(
-            model.system, couplings(model), touching.table.contacts if touching else None,
+        nullspace = self.choice.linear == "nullspace"
+        roll = partial(bodywise_step.rollout, model.system) if nullspace else partial(rollout, model, self.choice)
+        done, status, row = roll(
+            couplings(model), touching.table.contacts if touching else None,
             touching.limits if touching else None, efforts(model), kept, clock.uniform, clock.table(k, steps), k, steps,
             memory["x"], memory["p"], memory["past"], memory["lengths"], memory["known"], every,
             control.array[k : k + steps], address, active, numbers, iterations, q, v, found, counts, count,
