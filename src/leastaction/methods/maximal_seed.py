@@ -9,9 +9,10 @@ in a pyramid of four sides (t, -t, u, -u):
 All products have one barrier mu. A step of Newton's method is cut to a part TAU of the way to the boundary (l. 2) and
 halved until the norm of the left-hand sides becomes smaller (l. 4 to 10); the iteration ends where that norm is below
 the tolerance, whatever mu is (l. 16); else mu is reduced once the norm is below it (l. 19: Nocedal and Wright 2006,
-Algorithm 19.1). The paper says neither where variables and barrier start nor how fast mu is reduced: here all start at
-one in every step and mu is divided by ten. So mu is what it was when the last problem was solved to the tolerance, and
-a contact keeps a gap of mu over its force: the 43 um of the paper.
+Algorithm 19.1). The paper says neither where variables and barrier start nor how fast mu is reduced. Here all start at
+one in every step, the four beta together, and mu is reduced to a fifth. So mu ends where a problem happens to be solved
+to the tolerance, and a contact keeps a gap of mu over its force: some 10 um for a tolerance of 1e-6, as the 43 um of
+the paper.
 
     variables and equations of a contact   s, gamma, beta (4), eta (4), psi, r;   without friction s, gamma
     variables and equations of a limit     s, gamma
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from leastaction.methods.maximal_whole import Stepper
 
 # Part of the way to the boundary; reduction of the barrier; smallest step of the line search.
-TAU, SIGMA, SMALLEST = 0.995, 0.1, 2.0**-20
+TAU, SIGMA, SMALLEST = 0.995, 0.2, 2.0**-20
 
 # Equations of a contact with and without friction, and of a limit.
 ROUGH, SMOOTH, LIMIT = 12, 2, 2
@@ -58,6 +59,9 @@ class Variables:
         # the whole vector of unknowns; only those of contacts and limits are used
         self.z = np.zeros(step.plan.size)
         self.z[self.at] = 1.0
+        for first, size in firsts:
+            if size == ROUGH:
+                self.z[first + 2 : first + 6] = 0.25
 
     def put_forces(self) -> None:
         """Hand slacks and forces to the residual."""

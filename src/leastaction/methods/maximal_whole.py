@@ -142,14 +142,16 @@ class Stepper:
         if z is None:
             return None
         self.z = z
-        return float(
-            self.parts.direct(self.touch, self.system, self.couplings, self.whole, z, kappa, exact, self.room)
-        )
+        longest = self.parts.direct(self.touch, self.system, self.couplings, self.whole, z, kappa, exact, self.room)
+        # residuals use these tables too
+        self.moves = self.B.eta.copy(), self.B.y.copy()
+        return float(longest)
 
     def advance(
         self, alpha: float, back: float = 0.0, s0: float = 1.0, g0: float = 1.0, exact: bool = True
     ) -> None:
         """Move by a part of the direction."""
+        self.B.eta[:], self.B.y[:] = self.moves
         self.parts.advance(self.touch, self.system, self.couplings, alpha, back, s0, g0, exact, self.room)
 
     def worst(self) -> int:
