@@ -6,11 +6,12 @@ from leastaction import bench_lanes
 
 
 def test_lanes_are_compared_with_the_loop_and_with_mujoco():
-    loop, mujoco = bench_lanes.bench_ensembles(environments=6, links=3, steps=4)
-    assert "6 chains n=3, loop over environments" in loop.what
-    assert "mujoco.rollout" in mujoco.what
-    assert loop.ours == mujoco.ours
-    for row in (loop, mujoco):
+    rows = bench_lanes.bench_ensembles(environments=6, links=3, steps=4)
+    for name, (loop, mujoco) in zip(("galerkin:2", "maximal"), (rows[:2], rows[2:]), strict=True):
+        assert f"{name} step of one of 6 chains n=3, loop over environments" in loop.what
+        assert "mujoco.rollout" in mujoco.what
+        assert loop.ours == mujoco.ours
+        assert (loop.bound, mujoco.bound) == (1 / 2, 1 / 1.8)
+    for row in rows:
         assert row.group == "lanes"
         assert row.ratio == row.ours / row.theirs
-    assert (loop.bound, mujoco.bound) == (1 / 2, 1 / 1.8)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from leastaction.methods.maximal_euler import MaximalEuler
     from leastaction.methods.runge_kutta import RungeKutta
     from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
+    from leastaction.model.bearing import Bearing
     from leastaction.model.constraints import Constraint
     from leastaction.model.force_base import Force
     from leastaction.model.forces import PointForce, PointSpring, Potential, Wrench
@@ -71,6 +72,7 @@ PUBLIC: dict[str, str | None] = {
     # describing a mechanism
     "Mechanism": "leastaction.model.mechanism",
     "Law": "leastaction.model.joints",
+    "Bearing": "leastaction.model.bearing",
     "pose": "leastaction.model.pose",
     "Box": "leastaction.model.shapes",
     "Sphere": "leastaction.model.shapes",
@@ -167,6 +169,7 @@ __all__ = [
     "RIQN",
     "SDIRK2",
     "Adaptive",
+    "Bearing",
     "Box",
     "Broyden",
     "Cable",

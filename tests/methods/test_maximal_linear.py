@@ -188,3 +188,51 @@ class TestSmooth:
             # measured 3e-8, the error of the differences
             assert np.abs(found - A @ d).max() < 1e-6 * np.abs(found).max()
         assert np.linalg.matrix_rank(A, tol=1e-6) == 2
+
+
+@pytest.mark.slow
+class TestBounds:
+    """Limits of balls, inequalities of the user, friction pyramids."""
+
+    def test_a_ball_at_its_limit(self):
+        m = la.Mechanism("pendulum")
+        m.add_body("rod", mass=1.0, com=(0.0, 0.0, -0.5), inertia=(0.09, 0.09, 0.01))
+        m.add_joint("joint", "spherical", parent="world", child="rod", limits=(0.0, 0.8))
+        m.enforce_limits()
+        model, soft = m.build(), la.Maximal(solver=la.InteriorPoint(tolerance=1e-12, barrier=1e-5, warm=1e-5))
+        state = after(model, model.state(v=[2.0, 3.0, 0.5]), 0.3, soft)
+        assert 2 * np.arccos(state.q[0]) > 0.79
+        assert error(model, state, method=soft) < 1e-6
+
+    def test_a_rope_and_a_pyramid(self):
+        def jacobian(poses: np.ndarray) -> np.ndarray:
+            d = poses[0, :3, 3] - poses[1, :3, 3]
+            turn = [0.0, 0.0, 0.0]
+            return np.array([[*turn, *(-poses[0, :3, :3].T @ d), *turn, *(poses[1, :3, :3].T @ d)]])
+
+        def value(poses: np.ndarray) -> list[float]:
+            d = poses[0, :3, 3] - poses[1, :3, 3]
+            return [0.5 * (1.0 - d @ d)]
+
+        m = la.Mechanism("two")
+        for name in "ab":
+            m.add_body(name, shape=la.Sphere(0.1), mass=1.0)
+            m.add_joint(name, "free", parent="world", child=name)
+        m.add_constraint(la.Constraint(("a", "b"), value, jacobian, kind="inequality"))
+        m.add_ground(friction=0.3)
+        model = m.build()
+        soft = la.Maximal(cone=6, solver=la.InteriorPoint(tolerance=1e-12, barrier=1e-5, warm=1e-5))
+        q = {"a": [0.0, 0.0, 0.1, 1, 0, 0, 0], "b": [0.9, 0.0, 0.1, 1, 0, 0, 0]}
+        state = model.state(q, {"a": [0.0, 0.0, 0.0, -1.0, 0.5, 0.0], "b": [0.0, 0.0, 0.0, 1.0, 0.3, 0.0]})
+        state = after(model, state, 0.1, soft)
+        assert np.linalg.norm(state.q[:3] - state.q[7:10]) > 0.999
+        assert error(model, state, method=soft, push=0.01) < 1e-6
+        # by the friction of the ground
+        C = la.linearize(model, soft, state, None, 0.01, parameters=("friction",)).C["friction"]["a", "world"]
+        ends = []
+        for e in (1e-6, -1e-6):
+            m.ground.friction = 0.3 + e
+            ends.append(soft.step(m.build(), state, 0.01))
+        expected = np.concatenate([difference(model, ends[1].q, ends[0].q), ends[0].v - ends[1].v]) / 2e-6
+        other = la.linearize(model, soft, state, None, 0.01, parameters=("friction",)).C["friction"]["b", "world"]
+        assert np.abs(C + other - expected).max() < 1e-6

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leastaction.errors import ModelError
+from leastaction.model.bearing import Bearing
 from leastaction.model.elements import Joint
 from leastaction.model.joint_data import check_joint
 from leastaction.model.joints import KINDS, Ball, Law, Screw, factors, kind_of, layout, loop_rows, plane_basis
@@ -212,6 +213,12 @@ def test_composite_joints_cannot_close_a_loop():
         loop_rows(composite())
 
 
+@pytest.mark.parametrize("numbers", [(-0.1, 1.0, 1.0), (0.1, 0.0, 1.0), (0.1, 1.0, np.nan), (0.1, "wide", 1.0)])
+def test_bad_bearings(numbers):
+    with pytest.raises(ModelError, match=r"Bearing: (coefficient|radius|length)"):
+        Bearing(*numbers)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -239,6 +246,8 @@ def test_composite_joints_cannot_close_a_loop():
         ({"stiffness": np.nan}, "stiffness"),
         ({"stiffness": -1}, "a Law may have any sign"),
         ({"friction": -1}, "friction"),
+        ({"kind": "helical", "friction": Bearing(0.1, 0.2, 0.3)}, "a Bearing belongs to revolute.*this one is helical"),
+        ({"friction": Bearing(0.1, 0.2)}, "the Bearing of a revolute joint needs a length"),
         ({"armature": -1}, "armature"),
         ({"kind": "fixed", "damping": 1.0}, "no coordinates"),
         ({"kind": "free", "friction": 1.0}, "friction has no meaning on a free joint"),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leastaction.errors import ModelError
+from leastaction.model.bearing import Bearing
 from leastaction.model.constraints import Constraint
 from leastaction.model.forces import PointForce, PointSpring, Potential, Wrench
 from leastaction.model.joints import KINDS, Law
@@ -36,6 +37,7 @@ def machine() -> Mechanism:
     m.add_body("c", mass=2, shape=tetrahedron)
     m.add_body("d")
     m.add_joint("ab", "revolute", parent="a", child="b", axis=(1, 2, 3), limits=(None, 0.1), effort=3, damping=0.1)
+    m.joints["ab"].friction = Bearing(0.1, 1 / 3, 0.2)
     m.add_joint(
         "bc",
         "composite",
@@ -80,6 +82,7 @@ def test_everything_survives_to_the_last_bit():
         for what in ("axis", "parent_frame", "child_frame", "rest", "limits", "effort", "damping", "stiffness"):
             assert np.array_equal(getattr(made.joints[name], what), getattr(joint, what)), (name, what)
         assert (made.joints[name].kind, made.joints[name].pitch) == (joint.kind, joint.pitch)
+    assert made.joints["ab"].friction == m.joints["ab"].friction
     assert np.array_equal(made.joints["bc"].locked, m.joints["bc"].locked)
     assert np.array_equal(made.frames["tip"].pose, m.frames["tip"].pose)
     assert np.array_equal(made.ground.normal, m.ground.normal)
@@ -195,6 +198,8 @@ def changed(path: str, value: object) -> dict:
         ("joints.0.limits", 3, r"joints\[0\]\.limits: expected a list"),
         ("joints.0.limits", [[1, "2"]], r"joints\[0\]\.limits\[0\]"),
         ("joints.0.effort", [float("inf")], r"joints\[0\]\.effort"),
+        ("joints.0.friction.radius", 0, r"joints\[0\]\.friction: Bearing: radius"),
+        ("joints.0.friction.width", 1, r"joints\[0\]\.friction\.width: unknown key"),
         ("joints.0.damping", [1, 2], r"joints\[0\]: joint 'ab': damping"),
         ("joints.0.damping", "stiff", r"joints\[0\]\.damping"),
         ("joints.0.parent", "nobody", "joint 'ab': parent: there is no body 'nobody'"),

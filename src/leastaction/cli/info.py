@@ -162,10 +162,12 @@ def _forces(joint: Joint) -> str:
     values = {
         "damping": joint.damping_values,
         "stiffness": joint.stiffness_values,
-        "friction": joint.friction,
+        "friction": joint.friction_values,
         "armature": joint.armature,
     }
     words += [f"{name} {_short(array)}" for name, array in values.items() if array.any()]
+    if joint.bearing is not None:
+        words.append(f"bearing with friction {joint.bearing.coefficient:.4g}")
     laws = {"damping law": joint.damping_laws, "stiffness law": joint.stiffness_laws}
     words += [name for name, found in laws.items() if found]
     bounds = {"effort": joint.effort, "speed": joint.speed}

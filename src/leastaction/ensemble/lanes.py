@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from leastaction.kernels.layout import BALL, KIND
 from leastaction.methods.base import Memory, Method, saved_rows
 from leastaction.methods.galerkin import Galerkin, across, balance, lobatto
+from leastaction.methods.maximal import Maximal, couplings, efforts, touch_of
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
 from leastaction.solve.solvers import Newton
@@ -29,8 +30,12 @@ def has_lanes(method: Method, model: Model) -> bool:
     """Whether a method has a kernel in lanes for a model.
 
     ``Galerkin(2)`` with Newton's method and any guess but "dynamics"; only screws, no closed loops or constraints, no
-    forces on bodies.
+    forces on bodies. ``Maximal()`` with Newton's method and its usual start; any joints, but none of these, no contact
+    and no enforced limits.
     """
+    if isinstance(method, Maximal):
+        known = Maximal(solver=method.solver).options() == method.options() and isinstance(method.solver, Newton)
+        return known and couplings(model) is None and model.system.forces is None and touch_of(model) is None
     if not isinstance(method, Galerkin) or method.order != 2 or not isinstance(method.solver, Newton):
         return False
     # options that are not known here must be as by default
@@ -49,6 +54,8 @@ def roll_lanes(
     """
     from leastaction.kernels import galerkin_lanes_step, galerkin_step
 
+    if isinstance(method, Maximal):
+        return _roll_maximal(method, model, starts, dt, steps, every, controls)
     if not isinstance(method, Galerkin):
         raise TypeError(f"{method.label} has no kernel in lanes")
     guesses = {
@@ -73,5 +80,28 @@ def roll_lanes(
         memory["x"][:], memory["p"][:] = x[e], p[e]
         memory["past"][:, 1::2], memory["known"][0] = past[e].T, min(int(done[e]), 3)
         memory["lengths"][: int(done[e])] = dt
+    totals = count.sum(axis=0).tolist()
+    return Lanes(q, v, done, dict(zip(("iterations", "evaluations", "backtracks"), totals, strict=False)))
+
+
+def _roll_maximal(
+    method: Maximal, model: Model, starts: list[Memory], dt: float, steps: int, every: int, controls: FloatArray
+) -> Lanes:
+    """The same for ``Maximal``."""
+    from leastaction.kernels import bodywise_lanes_step
+
+    number, rows, passive, solver = len(starts), saved_rows(0, steps, every), model.system.passive, method.solver
+    x, p = np.array([start["x"] for start in starts]), np.array([start["p"] for start in starts])
+    past = np.zeros((number, model.nv, 3))
+    q, v = np.zeros((number, rows, model.nq)), np.zeros((number, rows, model.nv))
+    done, status, count = np.zeros(number, np.int64), np.zeros(number, np.int64), np.zeros((number, 4), np.int64)
+    active = bool(len(passive.screw) or len(passive.ball) or len(passive.free))
+    bodywise_lanes_step.rollout(
+        model.system, efforts(model), dt, x, p, past, steps, every, controls, active, solver.tolerance,
+        solver.iterations, q, v, done, status, count,
+    )  # fmt: skip
+    for e, memory in enumerate(starts):
+        memory["x"][:], memory["p"][:], memory["past"][:] = x[e], p[e], past[e]
+        memory["known"][0], memory["lengths"][: int(done[e])] = min(int(done[e]), 3), dt
     totals = count.sum(axis=0).tolist()
     return Lanes(q, v, done, dict(zip(("iterations", "evaluations", "backtracks"), totals, strict=False)))

@@ -125,8 +125,8 @@ def simulate_many(
     """Move many environments of one model through time.
 
     Each environment does what ``simulate`` does with the same state; one that fails does not stop the others.
-    ``Galerkin(2)`` runs four environments at once where every joint is made of screws and no forces act on bodies; all
-    else is a loop over the environments.
+    ``Galerkin(2)`` and ``Maximal()`` run four environments at once on trees without contact and forces on bodies, the
+    former where every joint is made of screws; all else is a loop over the environments.
 
     Args:
         model: from ``Mechanism.build``.

@@ -99,6 +99,8 @@ def _joint_problems(joint: Joint) -> list[str]:
     out = []
     if joint.locked is not None:
         out.append("locked (unlock it, or make it fixed)")
+    if joint.bearing is not None:
+        out.append("a bearing")
     if joint.stiffness_laws or joint.damping_laws:
         out.append("nonlinear stiffness or damping")
     if np.any(joint.stiffness_values):
@@ -106,8 +108,8 @@ def _joint_problems(joint: Joint) -> list[str]:
     if np.any(joint.armature):
         out.append("armature")
     # one number for all coordinates
-    for what in ("damping", "friction", "effort", "speed"):
-        values = joint.damping_values if what == "damping" else np.asarray(getattr(joint, what))
+    given = {"damping": joint.damping_values, "friction": joint.friction_values}
+    for what, values in {**given, "effort": joint.effort, "speed": joint.speed}.items():
         if len(values) and not np.all(values == values[0]):
             out.append(f"{what} that differs between coordinates")
     if joint.has_limits and joint.kind not in ("revolute", "prismatic"):
@@ -184,8 +186,8 @@ def _joint(joint: Joint, names: set[str], labels: set[str]) -> list[str]:
     if kind not in ("fixed", "floating"):
         lines.append(f'    <axis xyz="{_numbers(joint.axis)}"/>')
         lines.extend(_limit(joint, kind, limits))
-    if joint.nv and (np.any(joint.damping_values) or np.any(joint.friction)):
-        damping, friction = joint.damping_values[0], np.asarray(joint.friction)[0]
+    if joint.nv and (np.any(joint.damping_values) or np.any(joint.friction_values)):
+        damping, friction = joint.damping_values[0], joint.friction_values[0]
         lines.append(f'    <dynamics damping="{_number(damping)}" friction="{_number(friction)}"/>')
     return [*lines, "  </joint>", *behind]
 

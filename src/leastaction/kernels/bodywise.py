@@ -21,9 +21,13 @@ Tables (row 0 is the world):
     L      (n+1, 6)   spatial momenta                   F0 (n+1, 6)      smooth wrenches at k
     W, D   (n+1, 6), (n+1, 36)  what contacts and subtrees add; D as four 3x3 blocks ww, wv, vw, vv
     rho, eta (n+1, 6)                                   y (nu,), Y (nu, 6)  dq = y - Y . eta_parent
+    r (nu,), sum (n+1, 6)  residual, and W - h/2 F0 + L of subtrees
     x1, xi, guess       coordinates at k+1, displacements of the joints, and those that were guessed
     old, oldx           poses and coordinates before a step of the iteration
     c (nu,), K (nu, 3)  impulse in the joint and its derivative by dq (a ball has three rows)
+    unit (2,)           a length, the typical arm of the bodies, and the mass times its square: residuals are compared
+                        as angular momenta and gaps as angles, so that no tolerance depends on the size of a mechanism
+Handed tables with lanes, most of this works on four environments at once (``bodywise_lanes``).
 """
 
 # mypy: ignore-errors
@@ -34,8 +38,8 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.kernels._jit import kernel, memory, sweep
-from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6, st9
-from leastaction.kernels.galerkin_impulses import put4, quat_at
+from leastaction.kernels._lanes import ld, ld1, ld3, ld6, ld9, number, st, st1, st3, st6, st9
+from leastaction.kernels.coordinates import get3, put3
 from leastaction.kernels.layout import (
     BALL,
     COM,
@@ -52,7 +56,7 @@ from leastaction.kernels.layout import (
 )
 from leastaction.kernels.tree import joint_frame, turn, turn_by_quaternion
 from leastaction.spatial._source.mrp import add9, outer, scale9, spread
-from leastaction.spatial._source.scalar import sincos
+from leastaction.spatial._source.scalar import absolute, sincos
 from leastaction.spatial._source.so3 import mrp_to_quat, quat_conj, quat_mul, quat_normalize, quat_to_mrp
 from leastaction.spatial._source.vector import (
     add3,
@@ -91,11 +95,30 @@ class Bodies(NamedTuple):
     Y: Floats
     c: Floats
     K: Floats
+    r: Floats
+    sum: Floats
     x1: Floats
     xi: Floats
     guess: Floats
     old: Floats
     oldx: Floats
+    unit: Floats
+
+
+@memory
+def size_of(tree):
+    """(2,) typical arm of the bodies, and the mass times its square; ones for a mechanism without mass."""
+    mass, moment, unit = 0.0, 0.0, np.ones(2)
+    for i in range(1, tree.rows.shape[0]):
+        m = tree.const[i, MASS]
+        if m > 0.0:
+            c = (tree.const[i, COM], tree.const[i, COM + 1], tree.const[i, COM + 2])
+            turning = 0.5 * (tree.const[i, INERTIA] + tree.const[i, INERTIA + 3] + tree.const[i, INERTIA + 5])
+            mass += m
+            moment += turning + m * (c[0] * c[0] + c[1] * c[1] + c[2] * c[2])
+    if moment > 0.0:
+        unit[0], unit[1] = np.sqrt(moment / mass), moment
+    return unit
 
 
 @memory
@@ -107,8 +130,30 @@ def make_bodies(tree, x, nodes):
         np.zeros((n, 12)), np.zeros((nu, 6)), np.zeros((n, 12)), np.zeros((nu, 6)), np.zeros((n, 12)),
         np.zeros((n, 12)), np.zeros((n, 6)), np.zeros((n, 6)), np.zeros((N, 6)), np.zeros((N, 36)),
         np.zeros((n, 6)), np.zeros((N, 6)), np.zeros(nu), np.zeros((nu, 6)), np.zeros(nu), np.zeros((nu, 3)),
-        np.zeros(x.size), np.zeros(nu), np.zeros(nu), np.zeros((n, 12)), np.zeros(x.size),
+        np.zeros(nu), np.zeros((n, 6)), np.zeros(x.size), np.zeros(nu), np.zeros(nu), np.zeros((n, 12)),
+        np.zeros(x.size), size_of(tree),
     )  # fmt: skip
+
+
+@kernel
+def get4(x, k):
+    """Quaternion of a ball whose first coordinate is k."""
+    return (ld1(x, k), ld1(x, k + 1), ld1(x, k + 2), ld1(x, k + 3))
+
+
+@kernel
+def put4(x, k, q):
+    """Store a quaternion."""
+    st1(x, k, q[0])
+    st1(x, k + 1, q[1])
+    st1(x, k + 2, q[2])
+    st1(x, k + 3, q[3])
+
+
+@kernel
+def larger3(a, v):
+    """The largest of a and the sizes of three numbers."""
+    return max(max(max(a, absolute(v[0])), absolute(v[1])), absolute(v[2]))
 
 
 # --- the start of a step --------------------------------------------------------------------------------------------
@@ -129,7 +174,8 @@ def centre(C, i, R, p):
 @sweep
 def start_bodies(tree, B):
     """X0 from the poses P0, and gravity in F0."""
-    C, g = tree.const, (tree.gravity[0], tree.gravity[1], tree.gravity[2])
+    C, zero = tree.const, number(B.c, 0.0)
+    g = (number(B.c, tree.gravity[0]), number(B.c, tree.gravity[1]), number(B.c, tree.gravity[2]))
     for i in range(1, tree.rows.shape[0]):
         m = C[i, MASS]
         if m > 0.0:
@@ -140,7 +186,7 @@ def start_bodies(tree, B):
             f = scale3(m, g)
             st6(B.F0, i, 0, join(cross(x, f), f))
         else:
-            st6(B.F0, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+            st6(B.F0, i, 0, (zero, zero, zero, zero, zero, zero))
 
 
 # --- poses at the end -----------------------------------------------------------------------------------------------
@@ -151,24 +197,27 @@ def axes_at(tree, i, x, P, S):
     R, p = joint_frame(C, i, P, tree.rows[i, PARENT], 0)
     kind, k, d = tree.rows[i, KIND], tree.rows[i, IX], tree.rows[i, IU]
     if kind == REVOLUTE:
-        s, c = sincos(x[k])
+        s, c = sincos(ld1(x, k))
         R = turn(R, s, c)
         a = (R[2], R[5], R[8])
         st6(S, d, 0, join(a, cross(p, a)))
     elif kind == PRISMATIC:
         a = (R[2], R[5], R[8])
-        p = axpy3(x[k], a, p)
-        st6(S, d, 0, (0.0, 0.0, 0.0, a[0], a[1], a[2]))
+        p = axpy3(ld1(x, k), a, p)
+        zero = number(x, 0.0)
+        st6(S, d, 0, (zero, zero, zero, a[0], a[1], a[2]))
     elif kind == BALL:
-        R = turn_by_quaternion(R, x[k], x[k + 1], x[k + 2], x[k + 3])
-        for j in range(3):
-            a = (R[j], R[3 + j], R[6 + j])
-            st6(S, d + j, 0, join(a, cross(p, a)))
+        q = get4(x, k)
+        R = turn_by_quaternion(R, q[0], q[1], q[2], q[3])
+        a, b, e = (R[0], R[3], R[6]), (R[1], R[4], R[7]), (R[2], R[5], R[8])
+        st6(S, d, 0, join(a, cross(p, a)))
+        st6(S, d + 1, 0, join(b, cross(p, b)))
+        st6(S, d + 2, 0, join(e, cross(p, e)))
     else:
-        s, c = sincos(x[k])
+        s, c = sincos(ld1(x, k))
         R = turn(R, s, c)
         a = (R[2], R[5], R[8])
-        p = axpy3(C[i, PITCH] * x[k], a, p)
+        p = axpy3(C[i, PITCH] * ld1(x, k), a, p)
         st6(S, d, 0, join(a, axpy3(C[i, PITCH], a, cross(p, a))))
     return R, p
 
@@ -182,11 +231,12 @@ def turn_between(R, Q):
 
 @sweep
 def place_bodies(tree, B, closed, h):
-    """Axes, gaps rho, momenta; ``closed`` puts every body where its joint wants it. Returns the largest gap and reach.
+    """Axes, gaps rho, momenta; ``closed`` puts every body where its joint wants it.
 
-    Each joint is measured from the present pose of its parent, so an error does not travel down a chain.
+    Returns the largest gap and the reach, both with lengths in ``unit``. Each joint is measured from the present pose
+    of its parent, so an error does not travel down a chain.
     """
-    C, widest, reach = tree.const, 0.0, 0.0
+    C, widest, apart, reach = tree.const, number(B.x1, 0.0), number(B.x1, 0.0), number(B.x1, 0.0)
     for i in range(1, tree.rows.shape[0]):
         R, p = axes_at(tree, i, B.x1, B.P1, B.S1)
         if closed:
@@ -197,7 +247,7 @@ def place_bodies(tree, B, closed, h):
             w = turn_between(R, Q)
             v = sub3(sub3(p, q), cross(w, q))
             st6(B.rho, i, 0, join(w, v))
-            widest = max(widest, abs(w[0]), abs(w[1]), abs(w[2]), abs(p[0] - q[0]), abs(p[1] - q[1]), abs(p[2] - q[2]))
+            widest, apart = larger3(widest, w), larger3(apart, sub3(p, q))
             R, p = Q, q
         m = C[i, MASS]
         if m > 0.0:
@@ -208,30 +258,34 @@ def place_bodies(tree, B, closed, h):
             f = scale3(m / h, sub3(x1, x0))
             l = scale3(1.0 / h, (A[7] - A[5], A[2] - A[6], A[3] - A[1]))
             st6(B.L, i, 0, join(add3(l, cross(x0, f)), f))
-            reach = max(reach, abs(x1[0]), abs(x1[1]), abs(x1[2]))
-    return widest, reach
+            reach = larger3(reach, x1)
+    return max(widest, apart / B.unit[0]), reach / B.unit[0]
 
 
 @sweep
 def own_residuals(tree, B, h):
-    """Largest |r_d| with what W holds from contacts, sum of squares, and the largest term in it; B.y is left as r."""
-    n = tree.rows.shape[0]
-    # subtree sums in rho-free form: eta serves as scratch
+    """Largest |r_d| with what W holds from contacts, sum of squares, and the largest term in it; r is left in B.r.
+
+    What acts along a slide is multiplied by the length of ``unit``.
+    """
+    n, zero = tree.rows.shape[0], number(B.c, 0.0)
     for i in range(n):
-        st6(B.eta, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-    largest, squares, scale = 0.0, 0.0, 0.0
+        st6(B.sum, i, 0, (zero, zero, zero, zero, zero, zero))
+    largest, squares, scale = zero, zero, zero
     for i in range(n - 1, 0, -1):
-        l = add6(ld6(B.eta, i, 0), ld6(B.W, i, 0))
+        l = add6(ld6(B.sum, i, 0), ld6(B.W, i, 0))
         if tree.const[i, MASS] > 0.0:
             l = axpy6(-0.5 * h, ld6(B.F0, i, 0), add6(l, ld6(B.L, i, 0)))
         d, j = tree.rows[i, IU], tree.rows[i, PARENT]
         for e in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
-            r = dot6(ld6(B.S0, e, 0), l) + B.c[e]
-            B.y[e] = r
-            largest = max(largest, abs(r))
-            squares += r * r
-            scale = max(scale, abs(B.c[e]), abs(r - B.c[e]))
-        st6(B.eta, j, 0, add6(ld6(B.eta, j, 0), l))
+            c, arm = ld1(B.c, e), B.unit[0] if tree.rows[i, KIND] == PRISMATIC else 1.0
+            r = dot6(ld6(B.S0, e, 0), l) + c
+            st1(B.r, e, r)
+            size = arm * absolute(r)
+            largest = max(largest, size)
+            squares += size * size
+            scale = max(max(scale, arm * absolute(c)), arm * absolute(r - c))
+        st6(B.sum, j, 0, add6(ld6(B.sum, j, 0), l))
     return largest, squares, scale
 
 
@@ -239,11 +293,12 @@ def own_residuals(tree, B, h):
 @sweep
 def clear_blocks(tree, B):
     """No contacts: W = 0, D = 0."""
+    zero = number(B.c, 0.0)
     for i in range(tree.rows.shape[0]):
         for e in range(6):
-            B.W[i, e] = 0.0
+            st(B.W, i, e, zero)
         for e in range(36):
-            B.D[i, e] = 0.0
+            st(B.D, i, e, zero)
 
 
 @kernel
@@ -260,9 +315,9 @@ def keep_bodies(tree, B):
     """Remember poses and coordinates before a step of the iteration."""
     for i in range(tree.rows.shape[0]):
         for e in range(12):
-            B.old[i, e] = B.P1[i, e]
-    for k in range(B.x1.size):
-        B.oldx[k] = B.x1[k]
+            st(B.old, i, e, ld(B.P1, i, e))
+    for k in range(B.x1.shape[0]):
+        st1(B.oldx, k, ld1(B.x1, k))
 
 
 @sweep
@@ -276,10 +331,10 @@ def move_bodies(tree, B, alpha):
         st3(B.P1, i, 9, add3(p, add3(v, cross(w, p))))
         k, d = tree.rows[i, IX], tree.rows[i, IU]
         if tree.rows[i, KIND] == BALL:
-            z = (alpha * B.y[d], alpha * B.y[d + 1], alpha * B.y[d + 2])
-            put4(B.x1, k, quat_normalize(quat_mul(quat_at(B.oldx, k), mrp_to_quat(z))))
+            z = (alpha * ld1(B.y, d), alpha * ld1(B.y, d + 1), alpha * ld1(B.y, d + 2))
+            put4(B.x1, k, quat_normalize(quat_mul(get4(B.oldx, k), mrp_to_quat(z))))
         else:
-            B.x1[k] = B.oldx[k] + alpha * B.y[d]
+            st1(B.x1, k, ld1(B.oldx, k) + alpha * ld1(B.y, d))
 
 
 @kernel
@@ -288,10 +343,9 @@ def shift_of(tree, x, x1, xi):
     for i in range(1, tree.rows.shape[0]):
         k, d = tree.rows[i, IX], tree.rows[i, IU]
         if tree.rows[i, KIND] == BALL:
-            z = quat_to_mrp(quat_mul(quat_conj(quat_at(x, k)), quat_at(x1, k)))
-            xi[d], xi[d + 1], xi[d + 2] = z[0], z[1], z[2]
+            put3(xi, d, quat_to_mrp(quat_mul(quat_conj(get4(x, k)), get4(x1, k))))
         else:
-            xi[d] = x1[k] - x[k]
+            st1(xi, d, ld1(x1, k) - ld1(x, k))
 
 
 @kernel
@@ -300,23 +354,23 @@ def shifted(tree, x, xi, x1):
     for i in range(1, tree.rows.shape[0]):
         k, d = tree.rows[i, IX], tree.rows[i, IU]
         if tree.rows[i, KIND] == BALL:
-            put4(x1, k, quat_normalize(quat_mul(quat_at(x, k), mrp_to_quat((xi[d], xi[d + 1], xi[d + 2])))))
+            put4(x1, k, quat_normalize(quat_mul(get4(x, k), mrp_to_quat(get3(xi, d)))))
         else:
-            x1[k] = x[k] + xi[d]
+            st1(x1, k, ld1(x, k) + ld1(xi, d))
 
 
 # --- the end of a step ----------------------------------------------------------------------------------------------
 @sweep
 def end_momenta(tree, B, h, F1, c1, p):
     """p (nu,) along child axes at the end: S1 . sum over the subtree of (L + h/2 F1), plus c1."""
-    n = tree.rows.shape[0]
+    n, zero = tree.rows.shape[0], number(p, 0.0)
     for i in range(n):
-        st6(B.W, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+        st6(B.W, i, 0, (zero, zero, zero, zero, zero, zero))
     for i in range(n - 1, 0, -1):
         l = axpy6(0.5 * h, ld6(F1, i, 0), ld6(B.W, i, 0))
         if tree.const[i, MASS] > 0.0:
             l = add6(l, ld6(B.L, i, 0))
         d, j = tree.rows[i, IU], tree.rows[i, PARENT]
         for e in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
-            p[e] = dot6(ld6(B.S1, e, 0), l) + c1[e]
+            st1(p, e, dot6(ld6(B.S1, e, 0), l) + ld1(c1, e))
         st6(B.W, j, 0, add6(ld6(B.W, j, 0), l))

@@ -1,4 +1,4 @@
-"""Interior point iteration of a body-wise step with contacts and joint limits.
+"""Interior point iteration of a body-wise step with contacts, joint limits and inequalities of the user.
 
 Primal-dual, with one step length for everything. Each iteration is one sweep of the recursion, with the contacts
 eliminated (``bodywise_contact``). It starts from the forces of the last step (warm); a step that does not converge so
@@ -17,6 +17,7 @@ import math
 from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld3
 from leastaction.kernels.bodywise import keep_bodies, move_bodies, place_bodies, shifted
+from leastaction.kernels.bodywise_bounds import limits_at_start
 from leastaction.kernels.bodywise_contact import (
     contact_blocks,
     contact_directions,
@@ -69,20 +70,22 @@ def find(contacts, tree, x, h, B, T, count):
             trace += B.P0[i, e] * B.P1[i, e]
         most = max(most, math.sqrt(dot3(d, d)) + far * math.sqrt(max(0.0, 3.0 - trace)))
     # the contacts of the last step
+    width = T.V.shape[1]
     for k in range(count):
         for e in range(4):
             T.old_ints[k, e] = T.ints[k, e]
         for e in range(24):
             T.old_F[k, e] = T.F[k, e]
-        for e in range(5):
+        for e in range(width):
             T.old_V[k, e] = T.V[k, e]
     now = features(contacts, B.P0, 2.0 * most + 20.0 * h * h + 1.0e-3, T.ints, T.F)
     same_contacts(T.ints, T.F, now, T.old_ints, T.old_F, count, T.match)
     for k in range(now):
         T.mu[k] = contacts.numbers[T.ints[k, 3], 0]
-        for e in range(5):
+        for e in range(width):
             T.V[k, e] = T.old_V[T.match[k], e] if T.match[k] >= 0 else 0.0
     rows_at_start(now, B, T)
+    limits_at_start(T.limits, x, T.N)
     return now
 
 
@@ -117,9 +120,9 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
         mean, largest_product, off, work = products(nc, T, limits, B.x1)
         tight = max(rtol, 4.0e-15) * (1.0 + reach)
         if (
-            largest <= rtol * scale + rounding_of(mass, reach, h, nu)
+            largest <= rtol * scale + rounding_of(B, reach, h, nu)
             and gap <= tight
-            and off <= min(tight, 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
+            and off <= min(tight * B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
             and largest_product <= 1.5 * barrier
         ):
             good = True
@@ -158,7 +161,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
 @optional(False)
 def solve_contact(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rtol, barrier, warm, first, most,
                   B, E, f, L, ua, count):  # fmt: skip
-    """A step with contacts and limits; the guess is in B.guess. True if one of the attempts converges.
+    """A step with contacts, limits and inequalities; the guess is in B.guess. True if one of the attempts converges.
 
     first: whether there are no forces of a last step yet.
     """

@@ -12,15 +12,17 @@ the forces, (dgamma, dbeta) = c0 - Kc (dphi, dd), a contact adds to its bodies
 
     W -= h G0^T (f + c0)        D += h G0^T Kc G1        G0 at k: force to wrench;  G1: motion to (dphi, dd)
 
-so that one iteration is the exact Newton direction of the whole system. A limit sgn (q - bound) >= 0 is one scalar.
+so that one iteration is the exact Newton direction of the whole system. The cone may be a pyramid instead
+(``bodywise_cone``); limits of joints and inequalities of the user have one slack and one force each
+(``bodywise_bounds``).
 
     ints (nc, 4), F (nc, 24)   frozen contacts, see ``contact_layout``
     Z (nc, 27)                 n0, t, u at k; the material points za, zb in their rows; levers la, lb of round surfaces
     X (nc, 6)                  za, zb at k
     G (nc, 54)                 G0 (18; the other body has its negative), G1 of body a (18), of body b (18)
-    V (nc, 5), dV (nc, 7)      s, gamma, beta (2), psi; and their directions, with dd behind
+    V (nc, 5 + sides), dV      s, gamma, beta (2), psi; multipliers of the sides of a pyramid; and their directions
     g (nc, 3)                  phi, d
-    bounds (nl, 2), where (nl, 2), U (nl, 2), dU (nl, 2)    sgn and bound, rate and coordinate, (s, gamma)
+    U (nl + ni, 2), dU         (s, gamma) of limits and inequalities, and their directions
 """
 
 # mypy: ignore-errors
@@ -33,12 +35,32 @@ import numpy as np
 
 from leastaction.kernels._jit import MEMORY_OPTIONS, kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6
+from leastaction.kernels.bodywise_bounds import (
+    Limits,
+    Rows,
+    bound_blocks,
+    bound_directions,
+    bound_forces,
+    bound_products,
+    inequality_rows,
+    make_rows,
+    start_bounds,
+    started,
+    worst_bound,
+)
+from leastaction.kernels.bodywise_cone import (
+    forces_of,
+    friction_direction,
+    friction_products,
+    keep_friction_inside,
+    start_friction,
+)
 from leastaction.kernels.bodywise_graph import add_to
 from leastaction.kernels.bodywise_recursion import less_outer, load_block, scaled6, store_block
 from leastaction.kernels.contact_gap import gap
 from leastaction.kernels.contact_layout import DISC, ELLIPSOID, FEATURE, RA, RB, XA
 from leastaction.kernels.forces import row3, world_point
-from leastaction.kernels.layout import Floats, Ints
+from leastaction.kernels.layout import Constraints, Floats, Ints
 from leastaction.spatial._source.so3 import dexp_inv_times, log
 from leastaction.spatial._source.vector import (
     add3,
@@ -60,19 +82,8 @@ from leastaction.spatial._source.vector import (
 CONTACT_COLUMNS = 12
 
 
-class Limits(NamedTuple):
-    """Joint limits that are enforced: sgn (x[coordinate] - bound) >= 0.
-
-    where  (nl, 2)  rate and coordinate of the row
-    bounds (nl, 2)  sgn, bound
-    """
-
-    where: Ints
-    bounds: Floats
-
-
 class Touch(NamedTuple):
-    """Scratch memory of contacts and limits; see the symbol table of this file."""
+    """Scratch memory of contacts, limits and inequalities; see the symbol tables here and in ``bodywise_bounds``."""
 
     ints: Ints
     F: Floats
@@ -89,17 +100,26 @@ class Touch(NamedTuple):
     old_F: Floats
     old_V: Floats
     match: Ints
+    limits: Limits
+    N: Floats
+    rows: Constraints | None
+    R: Rows | None
+    cone: Floats | None
 
 
 @optional(None, MEMORY_OPTIONS)
 def make_touch(contacts, kept):
-    """Scratch memory around what a rollout keeps: contacts (ints, F, V) of the last step and U of the limits."""
-    ints, F, V, U = kept
-    nc, nl = ints.shape[0], U.shape[0]
+    """Scratch memory around what a rollout keeps.
+
+    kept: contacts (ints, F, V) of the last step, U of limits and inequalities, and the tables ``Beside`` contacts.
+    """
+    ints, F, V, U, beside = kept
+    nc, width = V.shape
     return Touch(
-        ints, F, np.zeros((nc, 27)), np.zeros((nc, 6)), np.zeros((nc, 54)), V, np.zeros((nc, 7)), np.zeros((nc, 3)),
-        np.zeros(nc), U, np.zeros((nl, 2)), np.zeros((nc, 4), np.int64), np.zeros((nc, 24)), np.zeros((nc, 5)),
-        np.zeros(nc, np.int64),
+        ints, F, np.zeros((nc, 27)), np.zeros((nc, 6)), np.zeros((nc, 54)), V, np.zeros((nc, width)),
+        np.zeros((nc, 3)), np.zeros(nc), U, np.zeros(U.shape), np.zeros((nc, 4), np.int64), np.zeros((nc, 24)),
+        np.zeros((nc, width)), np.zeros(nc, np.int64), beside.limits, np.zeros((beside.limits.where.shape[0], 4)),
+        beside.rows, make_rows(beside.rows), beside.cone,
     )  # fmt: skip
 
 
@@ -122,7 +142,8 @@ def wrench(x, f):
 
 @sweep
 def rows_at_start(count, B, T):
-    """Normals, tangents, material points, levers and G0 of all contacts at k."""
+    """Normals, tangents, material points, levers and G0 of all contacts at k, and of inequalities."""
+    inequality_rows(T.rows, B.P0, T.R, False)
     for k in range(count):
         kind, a, b = T.ints[k, 0], T.ints[k, 1], T.ints[k, 2]
         Ra, pa, Rb, pb = ld9(B.P0, a, 0), ld3(B.P0, a, 9), ld9(B.P0, b, 0), ld3(B.P0, b, 9)
@@ -166,8 +187,8 @@ def slip_rows(B, T, k, i, point, place, lever, o, sign):
 
 @sweep
 def rows_at_end(count, B, T):
-    """Gaps, slips and G1 of all contacts at k+1; returns the smallest gap."""
-    least = math.inf
+    """Gaps, slips and G1 of all contacts and inequalities at k+1."""
+    inequality_rows(T.rows, B.P1, T.R, True)
     for k in range(count):
         a, b = T.ints[k, 1], T.ints[k, 2]
         phi, _, ga, gb, _, _ = gap(
@@ -181,41 +202,13 @@ def rows_at_end(count, B, T):
         T.g[k, 0] = phi
         T.g[k, 1] = dot3(ld3(T.Z, k, 3), move)
         T.g[k, 2] = dot3(ld3(T.Z, k, 6), move)
-        least = min(least, phi)
-    return least
 
 
 # --- elimination of one contact -------------------------------------------------------------------------------------
 @kernel
-def eliminated(mu, s, gamma, b1, b2, psi, phi, d1, d2, kappa):
-    """Rows of Kc and c0 of one contact for the target kappa."""
-    k00, c0 = gamma / s, (kappa - gamma * phi) / s
-    if mu <= 0.0:
-        return (k00, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (c0, 0.0, 0.0)
-    x = mu * gamma
-    # M dbeta = r + g dgamma + N dd,  det M > 0 inside the cones
-    m11, m12, m21, m22 = psi - b1 * d1 / x, -b1 * d2 / x, -b2 * d1 / x, psi - b2 * d2 / x
-    i = 1.0 / (m11 * m22 - m12 * m21)
-    q = (kappa - x * psi - b1 * d1 - b2 * d2) / x
-    g1, g2 = mu * (b1 * psi / x - d1), mu * (b2 * psi / x - d2)
-    r1, r2 = -x * d1 - psi * b1 - b1 * q + g1 * c0, -x * d2 - psi * b2 - b2 * q + g2 * c0
-    n11, n12, n22 = b1 * b1 / x - x, b1 * b2 / x, b2 * b2 / x - x
-    c1, c2 = i * (m22 * r1 - m12 * r2), i * (m11 * r2 - m21 * r1)
-    h1, h2 = i * (m22 * g1 - m12 * g2), i * (m11 * g2 - m21 * g1)
-    return (
-        (k00, 0.0, 0.0),
-        (h1 * k00, -i * (m22 * n11 - m12 * n12), -i * (m22 * n12 - m12 * n22)),
-        (h2 * k00, -i * (m11 * n12 - m21 * n11), -i * (m11 * n22 - m21 * n12)),
-        (c0, c1, c2),
-    )
-
-
-@kernel
 def contact_at(T, k, kappa):
-    """``eliminated`` for contact k."""
-    return eliminated(
-        T.mu[k], T.V[k, 0], T.V[k, 1], T.V[k, 2], T.V[k, 3], T.V[k, 4], T.g[k, 0], T.g[k, 1], T.g[k, 2], kappa
-    )
+    """Rows of Kc and c0 of contact k for the target kappa."""
+    return forces_of(T.cone, T, k, kappa)
 
 
 @kernel
@@ -233,8 +226,7 @@ def contact_forces(count, T, limits, h, B):
     """Forces of contacts and limits into B.W and B.c."""
     for k in range(count):
         push_bodies(T, k, B.W, h, (T.V[k, 1], T.V[k, 2], T.V[k, 3]))
-    for k in range(limits.where.shape[0]):
-        B.c[limits.where[k, 0]] -= h * limits.bounds[k, 0] * T.U[k, 1]
+    bound_forces(limits, T, h, B)
 
 
 @kernel
@@ -274,11 +266,7 @@ def contact_blocks(count, T, limits, x1, kappa, h, plan, E, B):
         if b > 0:
             store_block(B.D, b, contact_block(T, k, 36, h, r0, r1, r2, -1.0, load_block(B.D, b)))
         pair_blocks(plan, E, B.D, T, k, h, r0, r1, r2)
-    for k in range(limits.where.shape[0]):
-        d, sign, s, gamma = limits.where[k, 0], limits.bounds[k, 0], T.U[k, 0], T.U[k, 1]
-        phi = sign * (x1[limits.where[k, 1]] - limits.bounds[k, 1])
-        B.c[d] -= h * sign * (kappa - gamma * phi) / s
-        B.K[d, 0] += h * gamma / s
+    bound_blocks(limits, T, x1, kappa, h, plan, E, B)
 
 
 @optional(None)
@@ -304,37 +292,21 @@ def report_contacts(contacts, T, count, B, rows, counts, k):
 
 @optional(0)
 def worst_contact(contacts, T, count):
-    """1 + pair of the contact whose conditions are off by most work, or 0 without contacts."""
-    pair, most = 0, -1.0
+    """What is off by most work: 1 + pair of a contact, or -1 - number of a limit or inequality; 0 without any."""
+    found, most = 0, -1.0
     for k in range(count):
         off = (abs(T.g[k, 0] - T.V[k, 0]) + T.V[k, 0]) * T.V[k, 1]
         if not off <= most:
-            pair, most = T.ints[k, 3] + 1, off
-    return pair
+            found, most = T.ints[k, 3] + 1, off
+    row, off = worst_bound(T)
+    return -1 - row if off > most else found
 
 
 # --- the step of the contact variables ------------------------------------------------------------------------------
-@kernel
-def cone_step(x0, x1, x2, d0, d1, d2):
-    """Largest a with x + a d in the second-order cone, for x inside; infinite if there is none."""
-    A, B, C = d0 * d0 - d1 * d1 - d2 * d2, x0 * d0 - x1 * d1 - x2 * d2, max(x0 * x0 - x1 * x1 - x2 * x2, 1.0e-300)
-    a, q = math.inf, B * B - A * C
-    # smallest positive root of A a^2 + 2 B a + C
-    if q >= 0.0:
-        r = math.sqrt(q)
-        if B < 0.0:
-            a = C / (r - B)
-        elif A < 0.0:
-            a = -(B + r) / A
-    if d0 < 0.0:
-        a = min(a, -x0 / d0)
-    return a
-
-
 @sweep
 def contact_directions(count, T, limits, x1, dq, eta, kappa):
     """Directions of the contact variables from the motion eta, dq; returns the largest step inside all cones."""
-    a = math.inf
+    a = bound_directions(limits, T, x1, dq, eta, kappa)
     for k in range(count):
         i, j = T.ints[k, 1], T.ints[k, 2]
         z = ld6(eta, i, 0)
@@ -345,26 +317,13 @@ def contact_directions(count, T, limits, x1, dq, eta, kappa):
             e1 += dot6(ld6(T.G, k, 42), z)
             e2 += dot6(ld6(T.G, k, 48), z)
         r0, r1, r2, c0 = contact_at(T, k, kappa)
-        mu, s, gamma, b1, b2, psi = T.mu[k], T.V[k, 0], T.V[k, 1], T.V[k, 2], T.V[k, 3], T.V[k, 4]
+        s, gamma = T.V[k, 0], T.V[k, 1]
         ds, dg = dp + T.g[k, 0] - s, c0[0] - r0[0] * dp
         db1 = c0[1] - r1[0] * dp - r1[1] * e1 - r1[2] * e2
         db2 = c0[2] - r2[0] * dp - r2[1] * e1 - r2[2] * e2
-        dpsi = 0.0
-        if mu > 0.0:
-            d1, d2, x = T.g[k, 1], T.g[k, 2], mu * gamma
-            left = kappa - x * psi - b1 * d1 - b2 * d2
-            dpsi = (left - psi * mu * dg - d1 * db1 - d2 * db2 - b1 * e1 - b2 * e2) / x
-            a = min(a, cone_step(x, b1, b2, mu * dg, db1, db2), cone_step(psi, d1, d2, dpsi, e1, e2))
-        T.dV[k, 0], T.dV[k, 1], T.dV[k, 2], T.dV[k, 3], T.dV[k, 4] = ds, dg, db1, db2, dpsi
-        if ds < 0.0:
-            a = min(a, -s / ds)
-        if dg < 0.0:
-            a = min(a, -gamma / dg)
-    for k in range(limits.where.shape[0]):
-        d, sign, s, gamma = limits.where[k, 0], limits.bounds[k, 0], T.U[k, 0], T.U[k, 1]
-        phi, dp = sign * (x1[limits.where[k, 1]] - limits.bounds[k, 1]), sign * dq[d]
-        ds, dg = dp + phi - s, (kappa - gamma * phi) / s - gamma / s * dp
-        T.dU[k, 0], T.dU[k, 1] = ds, dg
+        T.dV[k, 0], T.dV[k, 1], T.dV[k, 2], T.dV[k, 3], T.dV[k, 4] = ds, dg, db1, db2, 0.0
+        if T.mu[k] > 0.0:
+            a = min(a, friction_direction(T.cone, T, k, kappa, dg, db1, db2, e1, e2))
         if ds < 0.0:
             a = min(a, -s / ds)
         if dg < 0.0:
@@ -376,85 +335,47 @@ def contact_directions(count, T, limits, x1, dq, eta, kappa):
 def move_contacts(count, T, limits, alpha):
     """A part alpha of the direction."""
     for k in range(count):
-        for e in range(5):
+        for e in range(T.V.shape[1]):
             T.V[k, e] += alpha * T.dV[k, e]
-    for k in range(limits.where.shape[0]):
+    for k in range(T.U.shape[0]):
         for e in range(2):
             T.U[k, e] += alpha * T.dU[k, e]
 
 
 @sweep
 def stay_inside(count, T):
-    """Gap and slip are no linear functions of the motion: take a gap as it is, and keep psi above the slip."""
+    """Gap and slip are no linear functions of the motion: take a gap as it is, and keep friction inside."""
     for k in range(count):
         if T.g[k, 0] > 0.5 * T.V[k, 0]:
             T.V[k, 0] = T.g[k, 0]
-        d = math.sqrt(T.g[k, 1] * T.g[k, 1] + T.g[k, 2] * T.g[k, 2])
-        if T.mu[k] > 0.0 and T.V[k, 4] <= d * (1.0 + 1.0e-12):
-            T.V[k, 4] = d * (1.0 + 1.0e-10) + 1.0e-14
+        if T.mu[k] > 0.0:
+            keep_friction_inside(T.cone, T, k)
 
 
 @sweep
 def products(count, T, limits, x1):
-    """Mean and largest product of the complementarity conditions, largest |phi - s|, and mean |phi - s| gamma."""
-    total, most, off, work, terms = 0.0, 0.0, 0.0, 0.0, 0
+    """Mean and largest product of all conditions, how far gaps and slips are off at most, and mean work of that."""
+    total, most, off, work, terms = bound_products(limits, T, x1)
     for k in range(count):
-        a = T.V[k, 0] * T.V[k, 1]
+        a, miss = T.V[k, 0] * T.V[k, 1], abs(T.g[k, 0] - T.V[k, 0])
         total, most, terms = total + a, max(most, a), terms + 1
-        off = max(off, abs(T.g[k, 0] - T.V[k, 0]))
-        work += abs(T.g[k, 0] - T.V[k, 0]) * T.V[k, 1]
+        off, work = max(off, miss), work + miss * T.V[k, 1]
         if T.mu[k] > 0.0:
-            x, psi, b1, b2, d1, d2 = T.mu[k] * T.V[k, 1], T.V[k, 4], T.V[k, 2], T.V[k, 3], T.g[k, 1], T.g[k, 2]
-            b = x * psi + b1 * d1 + b2 * d2
-            total, terms = total + b, terms + 1
-            most = max(most, b, abs(x * d1 + psi * b1), abs(x * d2 + psi * b2))
-    for k in range(limits.where.shape[0]):
-        a = T.U[k, 0] * T.U[k, 1]
-        phi = limits.bounds[k, 0] * (x1[limits.where[k, 1]] - limits.bounds[k, 1])
-        total, most, terms = total + a, max(most, a), terms + 1
-        off = max(off, abs(phi - T.U[k, 0]))
-        work += abs(phi - T.U[k, 0]) * T.U[k, 1]
+            b, number, largest, miss = friction_products(T.cone, T, k)
+            total, most, terms = total + b, max(most, largest), terms + number
+            off, work = max(off, miss), work + miss * T.mu[k] * T.V[k, 1]
     return total / max(terms, 1), most, off, work / max(terms, 1)
-
-
-@kernel
-def started(s, gamma, phi, kappa, cold, s0, g0):
-    """First slack and force of a contact or limit."""
-    if cold:
-        return max(abs(phi), s0), g0
-    s = max(s, phi, 1.0e-12)
-    if phi < 0.0 and gamma < 1.0e-3 * g0:
-        # about to close: values of an impact
-        return s0, g0
-    if s * gamma < kappa:
-        # back to the curve s gamma = kappa, by the one that is small for its kind
-        if gamma > 1.0e-3 * g0:
-            s = kappa / gamma
-        else:
-            gamma = kappa / s
-    return s, gamma
 
 
 @sweep
 def start_contacts(count, T, limits, x1, kappa, cold, s0, g0):
     """First contact variables: from the last step (warm), or from the scales s0 and g0 alone (cold)."""
     for k in range(count):
-        mu, d1, d2 = T.mu[k], T.g[k, 1], T.g[k, 2]
+        mu, b1, b2 = T.mu[k], T.V[k, 2], T.V[k, 3]
         s, gamma = started(T.V[k, 0], T.V[k, 1], T.g[k, 0], kappa, cold, s0, g0)
-        b1, b2, psi = 0.0, 0.0, 0.0
-        if mu > 0.0:
-            x, target = mu * gamma, s * gamma if cold else kappa
-            if not cold:
-                b1, b2 = T.V[k, 2], T.V[k, 3]
-                size, most = math.sqrt(b1 * b1 + b2 * b2), 0.95 * x
-                if size > most:
-                    b1, b2 = b1 * most / size, b2 * most / size
-            psi = max(target * x / (x * x - b1 * b1 - b2 * b2), math.sqrt(d1 * d1 + d2 * d2) + 0.5 * target / x)
-        T.V[k, 0], T.V[k, 1], T.V[k, 2], T.V[k, 3], T.V[k, 4] = s, gamma, b1, b2, psi
-    for k in range(limits.where.shape[0]):
-        phi = limits.bounds[k, 0] * (x1[limits.where[k, 1]] - limits.bounds[k, 1])
-        if cold:
-            T.U[k, 0] = max(abs(phi), 1.0e-2)
-            T.U[k, 1] = g0 * s0 / T.U[k, 0]
-        else:
-            T.U[k, 0], T.U[k, 1] = started(T.U[k, 0], T.U[k, 1], phi, kappa, False, 1.0e-2, g0 * s0 / 1.0e-2)
+        T.V[k, 0], T.V[k, 1], T.V[k, 2], T.V[k, 3], T.V[k, 4] = s, gamma, 0.0, 0.0, 0.0
+        if mu > 0.0 and cold:
+            start_friction(T.cone, T, k, mu * gamma, s * gamma, 0.0, 0.0)
+        elif mu > 0.0:
+            start_friction(T.cone, T, k, mu * gamma, kappa, b1, b2)
+    start_bounds(limits, T, x1, kappa, cold, s0, g0)

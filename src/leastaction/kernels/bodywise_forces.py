@@ -14,19 +14,18 @@ from __future__ import annotations
 
 from leastaction.kernels._calls import call_law
 from leastaction.kernels._jit import kernel, optional, sweep
-from leastaction.kernels._lanes import ld3, ld6, ld9, st6
-from leastaction.kernels.bodywise import shift_of
+from leastaction.kernels._lanes import ld, ld1, ld3, ld6, ld9, number, st, st1, st6
+from leastaction.kernels.bodywise import get4, shift_of
 from leastaction.kernels.bodywise_graph import add_to
 from leastaction.kernels.bodywise_recursion import load_block, store_block
-from leastaction.kernels.coordinates import forces_in, positions_out, rates_out
-from leastaction.kernels.explicit import copy
+from leastaction.kernels.coordinates import forces_in, get3, positions_out, put3, rates_out
 from leastaction.kernels.forces import other_forces, row3, world_point
 from leastaction.kernels.galerkin_forces import spring_derivatives
-from leastaction.kernels.galerkin_impulses import quat_at
 from leastaction.kernels.layout import BALL, COM, IU, IX, KIND, MASS, POINT_SPRING
 from leastaction.kernels.passive import passive_forces
 from leastaction.spatial._source.force_laws import point_spring
-from leastaction.spatial._source.mrp import add9, scale9, spread
+from leastaction.spatial._source.mrp import add9, outer, scale9, spread
+from leastaction.spatial._source.scalar import pick
 from leastaction.spatial._source.so3 import log, quat_conj, quat_mul
 from leastaction.spatial._source.vector import (
     add3,
@@ -50,17 +49,17 @@ def rotor(tree, B, x, i, d, h, end):
     The discrete Lagrangian is sum_j a_j xi_j^2 / (2 h) with xi = 2 s, (c, s) the relative quaternion.
     """
     k = tree.rows[i, IX]
-    q = quat_mul(quat_conj(quat_at(x, k)), quat_at(B.x1, k))
-    s = 1.0 if q[0] >= 0.0 else -1.0
-    c, s = s * q[0], (s * q[1], s * q[2], s * q[3])
+    q = quat_mul(quat_conj(get4(x, k)), get4(B.x1, k))
+    one = number(x, 1.0)
+    sign = pick(q[0], 0.0, one, -one)
+    c, s = sign * q[0], (sign * q[1], sign * q[2], sign * q[3])
     a = (2.0 / h * tree.armature[d], 2.0 / h * tree.armature[d + 1], 2.0 / h * tree.armature[d + 2])
     m = (a[0] * s[0], a[1] * s[1], a[2] * s[2])
     t = cross(s, m)
-    for e in range(3):
-        if end is None:
-            B.c[d + e] += c * m[e] + t[e]
-        else:
-            end[d + e] += c * m[e] - t[e]
+    if end is None:
+        put3(B.c, d, add3(get3(B.c, d), add3(scale3(c, m), t)))
+    else:
+        put3(end, d, add3(get3(end, d), sub3(scale3(c, m), t)))
     if end is None:
         # d(c m + s x m) by dq, with ds = (c dq + s x dq)/2 and dc = -s . dq / 2
         turn, turned = spread(0.5 * c, scale3(0.5, s)), scale3(-1.0, m)
@@ -69,9 +68,10 @@ def rotor(tree, B, x, i, d, h, end):
             add9(matmul(spread(0.0, s), (a[0], 0.0, 0.0, 0.0, a[1], 0.0, 0.0, 0.0, a[2])), spread(0.0, turned)),
         )
         M = matmul(by_s, turn)
+        M = add9(M, scale9(-0.5, outer(m, s)))
         for r in range(3):
             for e in range(3):
-                B.K[d + r, e] += M[3 * r + e] - 0.5 * m[r] * s[e]
+                st(B.K, d + r, e, ld(B.K, d + r, e) + M[3 * r + e])
 
 
 @sweep
@@ -83,18 +83,18 @@ def joint_terms(system, B, x, pc, control, active, rate_of, h, f, ua):
         d = tree.rows[i, IU]
         if tree.rows[i, KIND] == BALL:
             for e in range(d, d + 3):
-                B.c[e] = -pc[e]
+                st1(B.c, e, -ld1(pc, e))
                 for j in range(3):
-                    B.K[e, j] = 0.0
+                    st(B.K, e, j, number(pc, 0.0))
             if tree.armature[d] > 0.0 or tree.armature[d + 1] > 0.0 or tree.armature[d + 2] > 0.0:
                 rotor(tree, B, x, i, d, h, None)
         else:
-            B.c[d] = tree.armature[d] * B.xi[d] / h - pc[d]
-            B.K[d, 0] = tree.armature[d] / h
+            st1(B.c, d, tree.armature[d] * ld1(B.xi, d) / h - ld1(pc, d))
+            st(B.K, d, 0, number(pc, tree.armature[d] / h))
     if active:
         joint_forces_at(system, B, x, 0.5, control, h, f, ua)
-        for d in range(pc.size):
-            B.c[d] -= 0.5 * h * f.f[d]
+        for d in range(tree.rates.shape[0]):
+            st1(B.c, d, ld1(B.c, d) - 0.5 * h * ld1(f.f, d))
         joint_derivatives(system, B, h, f, rate_of)
 
 
@@ -102,14 +102,14 @@ def joint_terms(system, B, x, pc, control, active, rate_of, h, f, ua):
 def joint_forces_at(system, B, x, to_middle, control, h, f, ua):
     """f.f: forces in the joints at one end x of the step; the middle of a coordinate lies at x + to_middle xi."""
     c = system.coordinates
-    for d in range(B.xi.size):
-        ua[d] = B.xi[d] / h
+    for d in range(c.v.size):
+        st1(ua, d, ld1(B.xi, d) / h)
+        st1(f.tau, d, ld1(control, d))
     positions_out(c, x, f.q)
     rates_out(c, x, ua, f.v)
     screw = system.passive.screw
     for j in range(screw.shape[0]):
-        f.q[screw[j, 0]] += to_middle * h * f.v[screw[j, 1]]
-    copy(control, f.tau)
+        st1(f.q, screw[j, 0], ld1(f.q, screw[j, 0]) + to_middle * h * ld1(f.v, screw[j, 1]))
     passive_forces(system.passive, f.q, f.v, f.tau)
     forces_in(c, x, f.tau, f.f)
 
@@ -119,21 +119,22 @@ def joint_derivatives(system, B, h, f, rate_of):
     """Add the derivatives of springs and dampers to B.K; those of free joints without their couplings."""
     p = system.passive
     for j in range(p.screw.shape[0]):
-        k, d = p.spring[j, 0], p.spring[j, 2]
+        d = rate_of[p.screw[j, 1]]
+        K = ld(B.K, d, 0) + (0.25 * h * p.spring[j, 0] + 0.5 * p.spring[j, 2])
         if p.law[j, 3] != 0:
-            k -= call_law(p.law[j, 3], f.q[p.screw[j, 0]])
+            K = K - 0.25 * h * call_law(p.law[j, 3], ld1(f.q, p.screw[j, 0]))
         if p.law[j, 4] != 0:
-            d -= call_law(p.law[j, 4], f.v[p.screw[j, 1]])
-        B.K[rate_of[p.screw[j, 1]], 0] += 0.25 * h * k + 0.5 * d
+            K = K - 0.5 * call_law(p.law[j, 4], ld1(f.v, p.screw[j, 1]))
+        st(B.K, d, 0, K)
     for j in range(p.ball.shape[0]):
         d = rate_of[p.ball[j, 1]]
         for e in range(3):
-            B.K[d + e, e] += 0.5 * p.ball_data[j, 7 + e]
+            st(B.K, d + e, e, ld(B.K, d + e, e) + 0.5 * p.ball_data[j, 7 + e])
     for j in range(p.free.shape[0]):
         d = rate_of[p.free[j, 1]]
         mean = (p.free_data[j, 6] + p.free_data[j, 7] + p.free_data[j, 8]) / 3.0
         for e in range(3):
-            B.K[d + e, 0] += 0.5 * mean
+            st(B.K, d + e, 0, ld(B.K, d + e, 0) + 0.5 * mean)
 
 
 @sweep
@@ -144,15 +145,15 @@ def joint_end(system, B, x, control, active, h, f, ua, c1):
         d = tree.rows[i, IU]
         if tree.rows[i, KIND] == BALL:
             for e in range(d, d + 3):
-                c1[e] = 0.0
+                st1(c1, e, number(c1, 0.0))
             if tree.armature[d] > 0.0 or tree.armature[d + 1] > 0.0 or tree.armature[d + 2] > 0.0:
                 rotor(tree, B, x, i, d, h, c1)
         else:
-            c1[d] = tree.armature[d] * B.xi[d] / h
+            st1(c1, d, tree.armature[d] * ld1(B.xi, d) / h)
     if active:
         joint_forces_at(system, B, B.x1, -0.5, control, h, f, ua)
-        for d in range(c1.size):
-            c1[d] += 0.5 * h * f.f[d]
+        for d in range(tree.rates.shape[0]):
+            st1(c1, d, ld1(c1, d) + 0.5 * h * ld1(f.f, d))
 
 
 # --- on bodies ------------------------------------------------------------------------------------------------------

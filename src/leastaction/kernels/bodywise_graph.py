@@ -18,6 +18,7 @@ follows the graph, as in Bruedigam et al. 2023, Algorithms 3 and 4.
 # mypy: ignore-errors
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -54,11 +55,15 @@ class Couplings(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Scratch memory: blocks beside the diagonal, and for each coupling at its elimination three rows or a block."""
+    """Scratch memory: blocks beside the diagonal, and for each coupling at its elimination three rows or a block.
+
+    eps (1,): 0, or the size below which multipliers are found in least squares.
+    """
 
     E: Floats
     Z: Floats
     C: Floats
+    eps: Floats
 
 
 @optional(None, MEMORY_OPTIONS)
@@ -68,7 +73,7 @@ def make_blocks(plan):
     for i in range(plan.slot.shape[0]):
         for j in range(plan.slot.shape[1]):
             slots = max(slots, plan.slot[i, j] + 1)
-    return Blocks(np.zeros((slots, 36)), np.zeros((plan.near.size, 36)), np.zeros((6, 12)))
+    return Blocks(np.zeros((slots, 36)), np.zeros((plan.near.size, 36)), np.zeros((12, 12)), np.zeros(1))
 
 
 @optional(0)
@@ -217,6 +222,42 @@ def invert6(D, i, C):
     return True
 
 
+@sweep
+def least_squares6(D, i, eps, C):
+    """C (12, 12): in the upper right quarter the matrix X that makes |D_i X - 1|^2 + eps^2 |X|^2 least.
+
+    Householder reflections of (D_i; eps): as exact for small singular values as for large ones.
+    """
+    for r in range(6):
+        for c in range(6):
+            C[r, c] = D[i, 18 * (r // 3) + 9 * (c // 3) + 3 * (r % 3) + c % 3]
+            C[r, 6 + c] = 1.0 if r == c else 0.0
+            C[6 + r, c] = eps if r == c else 0.0
+            C[6 + r, 6 + c] = 0.0
+    for c in range(6):
+        square = 0.0
+        for r in range(c, 12):
+            square += C[r, c] * C[r, c]
+        size = math.sqrt(square) if C[c, c] <= 0.0 else -math.sqrt(square)
+        # reflection I - v v^T / s with v = column minus size e_c
+        s = square - C[c, c] * size
+        C[c, c] -= size
+        for e in range(c + 1, 12):
+            t = 0.0
+            for r in range(c, 12):
+                t += C[r, c] * C[r, e]
+            t /= s
+            for r in range(c, 12):
+                C[r, e] -= t * C[r, c]
+        C[c, c] = size
+    for c in range(5, -1, -1):
+        for e in range(6, 12):
+            t = C[c, e]
+            for k in range(c + 1, 6):
+                t -= C[c, k] * C[k, e]
+            C[c, e] = t / C[c, c]
+
+
 @kernel
 def right_half(C):
     """The inverse that ``invert6`` leaves, as four blocks."""
@@ -265,7 +306,9 @@ def tuple_neg(a):
 @sweep
 def eliminate_node(plan, B, E, i):
     """Eliminate a node of multipliers; False if its block is singular."""
-    if not invert6(B.D, i, E.C):
+    if E.eps[0] > 0.0:
+        least_squares6(B.D, i, E.eps[0], E.C)
+    elif not invert6(B.D, i, E.C):
         return False
     C = right_half(E.C)
     u = times(C, ld6(B.W, i, 0))

@@ -1,12 +1,12 @@
 """Derivative of a body-wise step by the implicit function theorem, contacts, limits and loops included.
 
-A solved step has unknowns z: coordinates x1, multipliers lam, contact forces f, limit forces. For a direction d of the
-start, (x, p, control) + e d, the unknowns move by z + e dz with
+A solved step has unknowns z: coordinates x1, multipliers lam, contact forces f, and one force for each limit and each
+inequality of the user. For a direction d of the start, (x, p, control) + e d, the unknowns move by z + e dz with
 
     dR(d, dz) = 0        df = -Kc (dphi, dd)        dg = 0
 
 R: residual of ``bodywise``; phi, d: gap and slip of a contact; Kc: its elimination at the solution
-(``bodywise_contact.eliminated``), at the barrier that the step was solved with; g: gaps of loops. The solution dz comes
+(``bodywise_cone.forces_of``), at the barrier that the step was solved with; g: gaps of loops. The solution dz comes
 from the recursion of the step, with dR on the right-hand side. What dR is, for the motion found so far, is measured by
 a central difference of the residual over a displacement of some 1e-5: it has no stiff part, as phi and f are no part of
 it, so this costs ten digits of sixteen at most six. Two or three corrections make up for what the recursion leaves out
@@ -26,6 +26,7 @@ import numpy as np
 from leastaction.kernels._jit import MEMORY_OPTIONS, either, entry, kernel, optional, sweep
 from leastaction.kernels._lanes import ld6
 from leastaction.kernels.bodywise import make_bodies, shifted
+from leastaction.kernels.bodywise_bounds import bound_moves, bound_replies, limits_at_start, note_bounds
 from leastaction.kernels.bodywise_contact import (
     contact_at,
     contact_blocks,
@@ -66,9 +67,12 @@ def touching(contacts, T, limits, count):
 
 @optional(None, MEMORY_OPTIONS)
 def make_moves(contacts, T, limits):
-    """Forces of contacts and limits: base, direction, and gaps and slips at both ends of a direction."""
-    nc, nl = T.V.shape[0], limits.where.shape[0]
-    return np.zeros((nc, 3)), np.zeros((nc, 3)), np.zeros((nc, 6)), np.zeros(nl), np.zeros(nl), np.zeros((nl, 2))
+    """Forces of contacts, and of limits and inequalities: base, direction, gaps at both ends of a direction, slopes."""
+    nc, n = T.V.shape[0], T.U.shape[0]
+    return (
+        np.zeros((nc, 3)), np.zeros((nc, 3)), np.zeros((nc, 6)), np.zeros(n), np.zeros(n), np.zeros((n, 2)),
+        np.zeros(n),
+    )  # fmt: skip
 
 
 @optional(None)
@@ -77,7 +81,7 @@ def keep_forces(contacts, T, limits, moves, count):
     for k in range(count):
         for e in range(3):
             moves[0][k, e] = T.V[k, 1 + e]
-    for k in range(limits.where.shape[0]):
+    for k in range(T.U.shape[0]):
         moves[3][k] = T.U[k, 1]
 
 
@@ -90,18 +94,19 @@ def still_forces(contacts, moves):
 
 @optional(None)
 def put_forces(contacts, T, limits, moves, count, e):
-    """Forces moved by e times their direction; rows of the contacts at the start."""
+    """Forces moved by e times their direction."""
     for k in range(count):
         for c in range(3):
             T.V[k, 1 + c] = moves[0][k, c] + e * moves[1][k, c]
-    for k in range(limits.where.shape[0]):
+    for k in range(T.U.shape[0]):
         T.U[k, 1] = moves[3][k] + e * moves[4][k]
 
 
 @optional(None)
-def start_rows(contacts, T, count, B):
-    """Rows of the contacts at the start of the step."""
+def start_rows(contacts, T, limits, count, x, B):
+    """Rows of contacts, limits and inequalities at the start of the step."""
     rows_at_start(count, B, T)
+    limits_at_start(limits, x, T.N)
 
 
 @optional(None)
@@ -110,8 +115,7 @@ def note_gaps(contacts, T, limits, moves, count, B, side):
     for k in range(count):
         for c in range(3):
             moves[2][k, 3 * side + c] = T.g[k, c]
-    for k in range(limits.where.shape[0]):
-        moves[5][k, side] = limits.bounds[k, 0] * (B.x1[limits.where[k, 1]] - limits.bounds[k, 1])
+    note_bounds(limits, T, B.x1, moves[5], side)
 
 
 @kernel
@@ -147,11 +151,9 @@ def contact_rhs(contacts, T, limits, moves, count, kappa, h, eps, dmu, plan, E, 
         push_bodies(T, k, B.W, h, (f[0] - moves[1][k, 0], f[1] - moves[1][k, 1], f[2] - moves[1][k, 2]))
         for e in range(3):
             moves[1][k, e] = f[e]
-    for k in range(limits.where.shape[0]):
-        d, sign, s, gamma = limits.where[k, 0], limits.bounds[k, 0], T.U[k, 0], T.U[k, 1]
-        f = -gamma / s * (moves[5][k, 0] - moves[5][k, 1]) / (2.0 * eps)
-        c[d] -= h * sign * (f - moves[4][k])
-        moves[4][k] = f
+    for k in range(T.U.shape[0]):
+        moves[6][k] = (moves[5][k, 0] - moves[5][k, 1]) / (2.0 * eps)
+    bound_replies(limits, T, moves[6], moves[4], h, c, B.W)
 
 
 @optional(None)
@@ -170,8 +172,7 @@ def move_forces(contacts, T, limits, moves, count, kappa, B):
         moves[1][k, 0] -= r0[0] * d0 + r0[1] * d1 + r0[2] * d2
         moves[1][k, 1] -= r1[0] * d0 + r1[1] * d1 + r1[2] * d2
         moves[1][k, 2] -= r2[0] * d0 + r2[1] * d1 + r2[2] * d2
-    for k in range(limits.where.shape[0]):
-        moves[4][k] -= T.U[k, 1] / T.U[k, 0] * limits.bounds[k, 0] * B.y[limits.where[k, 0]]
+    bound_moves(limits, T, B.x1, B.y, B.eta, moves[4])
 
 
 @optional(None, MEMORY_OPTIONS)
@@ -229,9 +230,9 @@ def move_multipliers(loops, plan, lam, B):
 @sweep
 def at_start(x, p, tau, e, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, count, moves, lam,
              ua, xi):  # fmt: skip
-    """The residual, in B.y, of a start x, p, tau, with the unknowns moved by e times their direction."""
+    """The residual, in B.r, of a start x, p, tau, with the unknowns moved by e times their direction."""
     begin(system, t, h, x, p, B, f, L, pc)
-    start_rows(contacts, T, count, B)
+    start_rows(contacts, T, limits, count, x, B)
     for d in range(xi.size):
         xi[d] = e * y[d]
     shifted(system.tree, xb, xi, B.x1)
@@ -356,7 +357,7 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
                 e, k = eps[j] if side == 0 else -eps[j], 2 * j + side
                 at_start(X[k], P[k], U[k], e, contacts, limits, ends[side], t, h, active, rate_of, xb, y, pc, B, f, L,
                          T, nc, moves, lam, ua, xi)  # fmt: skip
-                copy(B.y, r[side])
+                copy(B.r, r[side])
                 note_gaps(contacts, T, limits, moves, nc, B, side)
                 note_links(system.loops, L, lam, side)
             largest = 0.0

@@ -3,7 +3,9 @@
 Their forces act at k, along the rows G0 there; the gaps close at k+1. A velocity constraint is that of the mean twist
 at the middle pose. Redundant rows do no harm: G1 eta + eps dlam = -g with eps = RHO h^2 / m, an incremental proximal
 term, which is zero where the iteration ends. Multipliers start from zero in every step, so they do not wander along
-what the rows leave open.
+what the rows leave open. Where a mechanism passes a singular position within one step, the matrix of the multipliers,
+h G1 M^-1 G0^T, has a small negative eigenvalue: the proximal iteration diverges along it while it is smaller than eps,
+and the step goes on with least squares and the same eps, which never diverge (``take_care``).
 
     rows of L (see ``galerkin_links``):  0 at k,  1 at k+1,  2 at the middle pose (velocity constraints only)
 """
@@ -21,6 +23,20 @@ from leastaction.spatial._source.vector import add3, axpy6, matmul, scale3, tran
 
 # The proximal term, relative to h^2 / m.
 RHO = 1.0e-6
+
+
+@optional(None)
+def trust_rows(plan, E):
+    """The rows are taken to be well conditioned, but for those that are redundant."""
+    E.eps[0] = 0.0
+
+
+@optional(False)
+def take_care(plan, h, mass, E):
+    """From now on rows that are nearly redundant are met in least squares; False if this was so already."""
+    changed = E.eps[0] == 0.0
+    E.eps[0] = RHO * h * h / mass
+    return changed and plan.parts.shape[0] > 0
 
 
 @kernel
@@ -63,9 +79,24 @@ def has_velocity(L):
     return found
 
 
+@kernel
+def row_size(L, k, length):
+    """Size of row k: along a translation, times a length; of one that only turns, along the rotation."""
+    push, turn = 0.0, 0.0
+    for e in range(L.ends.shape[1]):
+        if L.ends[k % L.kind.size, e] > 0:
+            for c in range(6 * e, 6 * e + 3):
+                turn, push = max(turn, abs(L.G[k, c])), max(push, abs(L.G[k, c + 3]))
+    size = length * push if push > 0.0 else turn
+    return size if size > 0.0 else 1.0
+
+
 @optional((0.0, 0.0))
 def end_links(loops, system, t, h, B, f, L):
-    """Rows and gaps at the end of the step; forces of the multipliers into B.W. Returns largest gap, sum of squares."""
+    """Rows and gaps at the end of the step; forces of the multipliers into B.W. Returns largest gap, sum of squares.
+
+    A gap is divided by what a body's motion changes it by: it counts as an angle, or as a length in ``unit``.
+    """
     tree, m, largest, squares = system.tree, L.kind.size, 0.0, 0.0
     copy_poses(B.P1, f.P)
     link_rows(system, t + h, h, f, L, 1)
@@ -79,8 +110,9 @@ def end_links(loops, system, t, h, B, f, L):
                 for e in range(L.G.shape[1]):
                     L.G[m + k, e] = L.G[2 * m + k, e]
     for k in range(m):
-        largest = max(largest, abs(L.g[1, k]))
-        squares += L.g[1, k] * L.g[1, k]
+        gap = L.g[1, k] / row_size(L, m + k, B.unit[0])
+        largest = max(largest, abs(gap))
+        squares += gap * gap
         for e in range(L.ends.shape[1]):
             i = L.ends[k, e]
             if i > 0:
@@ -97,7 +129,7 @@ def at(r, c):
 @optional(None)
 def link_blocks(loops, plan, h, mass, B, E, L):
     """Nodes of multipliers: gaps, proximal term, and their blocks with the bodies."""
-    m, eps = L.kind.size, RHO * h * h / mass
+    m, eps = L.kind.size, RHO * h * h / mass if E.eps[0] == 0.0 else 0.0
     for n in range(plan.parts.shape[0]):
         node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]
         for a in range(6):

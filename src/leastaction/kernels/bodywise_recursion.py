@@ -7,7 +7,8 @@ Symbols are those of ``bodywise``. A block D is four 3x3 matrices ww, wv, vw, vv
 from __future__ import annotations
 
 from leastaction.kernels._jit import kernel, sweep
-from leastaction.kernels._lanes import ld3, ld6, ld9, st6, st9
+from leastaction.kernels._lanes import ld, ld1, ld3, ld6, ld9, number, st1, st6, st9
+from leastaction.kernels.coordinates import put3
 from leastaction.kernels.layout import BALL, IU, KIND, MASS, PARENT
 from leastaction.spatial._source.mrp import add9, outer, scale9, spread
 from leastaction.spatial._source.vector import add3, add6, ang, axpy6, dot6, join, lin, matvec, scale3, tmatvec
@@ -107,9 +108,9 @@ def ball_factors(B, d, D):
     h0, h1, h2 = times(D, ld6(B.S1, d, 0)), times(D, ld6(B.S1, d + 1, 0)), times(D, ld6(B.S1, d + 2, 0))
     s0, s1, s2 = ld6(B.S0, d, 0), ld6(B.S0, d + 1, 0), ld6(B.S0, d + 2, 0)
     return factors3((
-        dot6(s0, h0) + B.K[d, 0], dot6(s0, h1) + B.K[d, 1], dot6(s0, h2) + B.K[d, 2],
-        dot6(s1, h0) + B.K[d + 1, 0], dot6(s1, h1) + B.K[d + 1, 1], dot6(s1, h2) + B.K[d + 1, 2],
-        dot6(s2, h0) + B.K[d + 2, 0], dot6(s2, h1) + B.K[d + 2, 1], dot6(s2, h2) + B.K[d + 2, 2],
+        dot6(s0, h0) + ld(B.K, d, 0), dot6(s0, h1) + ld(B.K, d, 1), dot6(s0, h2) + ld(B.K, d, 2),
+        dot6(s1, h0) + ld(B.K, d + 1, 0), dot6(s1, h1) + ld(B.K, d + 1, 1), dot6(s1, h2) + ld(B.K, d + 1, 2),
+        dot6(s2, h0) + ld(B.K, d + 2, 0), dot6(s2, h1) + ld(B.K, d + 2, 1), dot6(s2, h2) + ld(B.K, d + 2, 2),
     ))  # fmt: skip
 
 
@@ -130,9 +131,9 @@ def ball_numbers(B, d, l, F):
     return solved3(
         F,
         (
-            -(dot6(ld6(B.S0, d, 0), l) + B.c[d]),
-            -(dot6(ld6(B.S0, d + 1, 0), l) + B.c[d + 1]),
-            -(dot6(ld6(B.S0, d + 2, 0), l) + B.c[d + 2]),
+            -(dot6(ld6(B.S0, d, 0), l) + ld1(B.c, d)),
+            -(dot6(ld6(B.S0, d + 1, 0), l) + ld1(B.c, d + 1)),
+            -(dot6(ld6(B.S0, d + 2, 0), l) + ld1(B.c, d + 2)),
         ),
     )
 
@@ -142,10 +143,10 @@ def eliminate_screw(B, d, D, l):
     """Eliminate the coordinate of a screw from block D and residual l; returns both."""
     S0, S1 = ld6(B.S0, d, 0), ld6(B.S1, d, 0)
     h, x = times(D, S1), transposed_times(D, S0)
-    s = 1.0 / (dot6(S0, h) + B.K[d, 0])
-    y = -(dot6(S0, l) + B.c[d]) * s
+    s = 1.0 / (dot6(S0, h) + ld(B.K, d, 0))
+    y = -(dot6(S0, l) + ld1(B.c, d)) * s
     x = (s * x[0], s * x[1], s * x[2], s * x[3], s * x[4], s * x[5])
-    B.y[d] = y
+    st1(B.y, d, y)
     st6(B.Y, d, 0, x)
     return less_outer(D, h, x), axpy6(y, h, l)
 
@@ -160,7 +161,7 @@ def eliminate_ball(B, d, D, l):
     st6(B.Y, d, 0, z0)
     st6(B.Y, d + 1, 0, z1)
     st6(B.Y, d + 2, 0, z2)
-    B.y[d], B.y[d + 1], B.y[d + 2] = y[0], y[1], y[2]
+    put3(B.y, d, y)
     D = less_outer(less_outer(less_outer(D, h0, z0), h1, z1), h2, z2)
     return D, axpy6(y[2], h2, axpy6(y[1], h1, axpy6(y[0], h0, l)))
 
@@ -194,13 +195,14 @@ def inward_bodies(tree, B, h):
 @sweep
 def outward_bodies(tree, B):
     """Root to leaf: dq (in B.y) and eta."""
-    st6(B.eta, 0, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    zero = number(B.y, 0.0)
+    st6(B.eta, 0, 0, (zero, zero, zero, zero, zero, zero))
     for i in range(1, tree.rows.shape[0]):
         d = tree.rows[i, IU]
         z = ld6(B.eta, tree.rows[i, PARENT], 0)
         e = add6(z, ld6(B.rho, i, 0))
         for k in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
-            dq = B.y[k] - dot6(ld6(B.Y, k, 0), z)
-            B.y[k] = dq
+            dq = ld1(B.y, k) - dot6(ld6(B.Y, k, 0), z)
+            st1(B.y, k, dq)
             e = axpy6(dq, ld6(B.S1, k, 0), e)
         st6(B.eta, i, 0, e)

@@ -33,7 +33,8 @@ def begin(system, t, h, x, p, B, f, L, pc):
 def evaluate(touch, system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua):
     """Momenta, impulses and residuals at B.x1 and the poses B.P1.
 
-    Returns the largest residual, sum of squares, largest term, widest gap, sum of their squares, and the reach.
+    Returns the largest residual, sum of squares, largest term, widest gap, sum of their squares, and the reach; all as
+    angular momenta and angles (``Bodies.unit``).
     """
     tree = system.tree
     widest, reach = place_bodies(tree, B, closed, h)
@@ -48,9 +49,21 @@ def evaluate(touch, system, t, h, x, pc, control, active, rate_of, closed, B, f,
 
 
 @kernel
-def rounding_of(mass, reach, h, nu):
+def rounding_of(B, reach, h, nu):
     """Residual that rounding leaves: of positions, over the step, with their arms."""
-    return 1.0e-16 * mass * (1.0 + reach * reach) / h * math.sqrt(float(nu)) + 1.0e-300
+    return 1.0e-16 * B.unit[1] * (1.0 + reach * reach) / h * math.sqrt(float(nu)) + 1.0e-300
+
+
+@kernel
+def tolerances(B, rtol, scale, reach, farthest, h, nu):
+    """Bounds of a residual and of a gap, and coarser ones of both, within which only rounding can be to blame.
+
+    A gap counts as much as the momentum of closing it in a step; never below the rounding of positions.
+    """
+    rounding = rounding_of(B, reach, h, nu)
+    far, near = 1.0e-15 * farthest, min(rtol, rtol * scale * h / B.unit[1])
+    widest, coarse = (max(1.0e-15, near) + far) * (1.0 + reach), (max(1.0e-13, near) + far) * (1.0 + reach)
+    return rtol * scale + rounding, widest, 100.0 * rounding, coarse
 
 
 @optional(None)

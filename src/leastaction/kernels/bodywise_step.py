@@ -18,8 +18,8 @@ from leastaction.kernels.bodywise_barrier import find, solve_contact
 from leastaction.kernels.bodywise_contact import make_touch, report_contacts, worst_contact
 from leastaction.kernels.bodywise_forces import end_forces, joint_end, spring_blocks, weights
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
-from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links
-from leastaction.kernels.bodywise_residual import begin, evaluate, rounding_of
+from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links, take_care, trust_rows
+from leastaction.kernels.bodywise_residual import begin, evaluate, tolerances
 from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
@@ -53,7 +53,8 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
     shifted(tree, x, B.guess, B.x1)
     before, size_before, gap_before = math.inf, math.inf, math.inf
     alpha, steps, closed = 1.0, 0, True
-    weight = (mass / h) * (mass / h)
+    trust_rows(plan, E)
+    weight = (B.unit[1] / h) * (B.unit[1] / h)
     for i in range(B.rho.shape[0]):
         for e in range(6):
             B.rho[i, e] = 0.0
@@ -62,10 +63,8 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
             None, system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
         )
         count[EVALUATIONS] += 1
-        rounding = rounding_of(mass, reach, h, nu)
-        # a gap counts as much as the momentum of closing it in a step; never below the rounding of positions
-        limit = rtol * scale + rounding
-        widest = (max(1.0e-13, min(rtol, rtol * scale * h / mass)) + 1.0e-15 * farthest(x)) * (1.0 + reach)
+        limit, widest, floor, coarse = tolerances(B, rtol, scale, reach, farthest(x), h, nu)
+        small, apart = size_before <= floor and largest <= floor, max(gap, gap_before)
         if largest <= limit and gap <= widest:
             break
         merit = squares + weight * gaps
@@ -83,19 +82,20 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
             before, size_before, gap_before, alpha = merit, largest, gap, 1.0
         else:
             # backtrack, until only rounding can be to blame
-            if steps == 0 or alpha < 1.0e-3:
+            if steps == 0 or alpha < 1.0e-3 or (small and apart <= coarse):
                 break
-            alpha *= 0.5
             count[CUTS] += 1
+            if take_care(plan, h, mass, E):
+                # once more from the iterate before
+                alpha, before = 0.0, math.inf
+            else:
+                alpha *= 0.5
         move_bodies(tree, B, alpha)
         move_links(system.loops, plan, B, L, alpha)
         closed = False
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
-    floor = 100.0 * rounding
-    return (largest <= limit and gap <= widest) or (
-        size_before <= floor and largest <= floor and gap <= 100.0 * widest and gap_before <= 100.0 * widest
-    )
+    return (largest <= limit and gap <= widest) or (small and apart <= 100.0 * coarse)
 
 
 @either(_solve_smooth)

@@ -9,7 +9,7 @@ twist e about the point r of each body, its centre of mass at k:
     body b    W + D e_b + sum of couplings + P0 (c + K dq) - C0 lam, and the opposite on the parent a, = 0
     joint     C1^T (e_b - e_a - rho) = 0                     dq = P1^T (e_b - e_a - rho)
     loop      G1 e + eps dlam = -g                           contact  df + Kc G1 e = c0
-    limit     dgamma + gamma/s sgn dq = (kappa - gamma phi)/s
+    limit     dgamma + gamma/s dphi = (kappa - gamma phi)/s, and the same for inequalities of the user
 
 C0, C1 are orthonormal complements of the axes S0, S1 of a joint, at k and k+1; P0 = S0 (S0^T S0)^-1, P1 the same at
 k+1. Rows without mass that belong to one joint (a free, universal, cylindrical or planar one) are folded into it.
@@ -19,7 +19,9 @@ k+1. Rows without mass that belong to one joint (a free, universal, cylindrical 
     copies (nk, 6)   slot of a coupling, or -1 - node of multipliers (its diagonal block); place; row; column; sizes
     parts  (np, 3)   node of multipliers, its first equation, number of equations
     touch  (nc, 6)   of each contact: first equation; places of blocks cc, ca, ac, cb, bc
-    bound  (nb, 8)   of each limit: link, rate in it, equation, places ll, lb, bl, la, al
+    bound  (nb, 8)   of each limit: link, first rate in it, equation, places ll, lb, bl, la, al
+    firsts (ni, 2)   of each row of an inequality: equation, place of its diagonal
+    uneven (ne, 5)   of each body of such a row: row, place in it, row of the tree, places of blocks row-body, body-row
     r      (n+1, 3)  points                                 X0, X1 (nl, 36)  [P0 | C0], [P1 | C1], 6x6
     lam    (size,)   multipliers (impulses) of the joints at their equations, the rest unused
     res    (size,)   left-hand sides; the direction solves J z = -res
@@ -33,6 +35,7 @@ from typing import NamedTuple
 
 from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, st3, st6
+from leastaction.kernels.bodywise_bounds import limit_axis, limit_gap
 from leastaction.kernels.bodywise_contact import contact_at
 from leastaction.kernels.bodywise_links import at
 from leastaction.kernels.bodywise_recursion import add_blocks, body_block, load_block
@@ -55,6 +58,8 @@ class Whole(NamedTuple):
     parts: Ints
     touch: Ints
     bound: Ints
+    firsts: Ints
+    uneven: Ints
     r: Floats
     X0: Floats
     X1: Floats
@@ -354,24 +359,48 @@ def put_contacts(Z, T, kappa, h, res, values):
             put_contact_row(values, cb, T, k, 36, r2, 2, pb)
 
 
+@kernel
+def along(X, k, c, balls, a):
+    """What the coordinates from c on of joint k do along the axis a: one column of X, or three of a ball."""
+    g = scaled(a[0], column6(X, k, c))
+    if balls == 1:
+        g = axpy6(a[2], column6(X, k, c + 2), axpy6(a[1], column6(X, k, c + 1), g))
+    return g
+
+
 @sweep
 def put_limits(Z, B, T, limits, kappa, h, res, values):
     """One node of one force for each limit."""
     for n in range(Z.bound.shape[0]):
-        k, c, first, place = Z.bound[n, 0], Z.bound[n, 1], Z.bound[n, 2], Z.bound[n, 3]
-        sign, s, gamma = limits.bounds[n, 0], T.U[n, 0], T.U[n, 1]
-        phi = sign * (B.x1[limits.where[n, 1]] - limits.bounds[n, 1])
+        k, c, first, ball = Z.bound[n, 0], Z.bound[n, 1], Z.bound[n, 2], limits.where[n, 2]
+        s, gamma, phi = T.U[n, 0], T.U[n, 1], limit_gap(limits, n, B.x1)
         b, a = Z.links[k, LINK_B], Z.links[k, LINK_A]
         r = ld3(Z.r, b, 0)
         between = sub3(r, ld3(Z.r, a, 0))
-        push, row, slope = column6(Z.X0, k, c), column6(Z.X1, k, c), sign * gamma / s
-        res[first] -= (kappa - gamma * phi) / s + slope * dot6(row, opening(Z, B, k, r))
-        values[place] += 1.0
-        put_row(values, Z.bound[n, 4], row, slope)
-        put_column(values, Z.bound[n, 5], 1, 0, push, -h * sign)
+        push = along(Z.X0, k, c, ball, (T.N[n, 0], T.N[n, 1], T.N[n, 2]))
+        row = along(Z.X1, k, c, ball, limit_axis(limits, n, B.x1))
+        res[first] -= (kappa - gamma * phi) / s + gamma / s * dot6(row, opening(Z, B, k, r))
+        values[Z.bound[n, 3]] += 1.0
+        put_row(values, Z.bound[n, 4], row, gamma / s)
+        put_column(values, Z.bound[n, 5], 1, 0, push, -h)
         if Z.links[k, LINK_EA] >= 0:
-            put_row(values, Z.bound[n, 6], moved(row, between), -slope)
-            put_column(values, Z.bound[n, 7], 1, 0, moved(push, between), h * sign)
+            put_row(values, Z.bound[n, 6], moved(row, between), -gamma / s)
+            put_column(values, Z.bound[n, 7], 1, 0, moved(push, between), h)
+
+
+@optional(None)
+def put_inequalities(rows, Z, T, kappa, h, res, values):
+    """One node of one force for each row of an inequality of the user."""
+    nl, o = T.N.shape[0], T.R.G.shape[1] // 2
+    for n in range(Z.firsts.shape[0]):
+        s, gamma = T.U[nl + n, 0], T.U[nl + n, 1]
+        res[Z.firsts[n, 0]] -= (kappa - gamma * T.R.g[n, 0]) / s
+        values[Z.firsts[n, 1]] += 1.0
+    for e in range(Z.uneven.shape[0]):
+        n, c, i = Z.uneven[e, 0], Z.uneven[e, 1], Z.uneven[e, 2]
+        r, slope = ld3(Z.r, i, 0), T.U[nl + n, 1] / T.U[nl + n, 0]
+        put_row(values, Z.uneven[e, 3], at_point(ld6(T.R.G, n, o + 6 * c), r), slope)
+        put_column(values, Z.uneven[e, 4], 1, 0, at_point(ld6(T.R.G, n, 6 * c), r), -h)
 
 
 # --- the way back ---------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from leastaction.kernels._calls import call_control
-from leastaction.kernels._jit import entry, optional
+from leastaction.kernels._jit import entry
 from leastaction.kernels.bodywise import keep_bodies, make_bodies, move_bodies, shifted
 from leastaction.kernels.bodywise_barrier import find, scales
 from leastaction.kernels.bodywise_contact import (
@@ -39,6 +39,7 @@ from leastaction.kernels.bodywise_whole import (
     put_bodies,
     put_contacts,
     put_couplings,
+    put_inequalities,
     put_joints,
     put_limits,
     spread,
@@ -66,22 +67,17 @@ def make_room(system, plan, kept, x):
     return B, make_blocks(plan), f, L, make_touch(True, kept)
 
 
-@optional(0)
-def found_contacts(contacts, tree, x, h, B, T, count):
-    """Contacts that may close in this step."""
-    return find(contacts, tree, x, h, B, T, count)
-
-
 @entry
-def open_step(system, contacts, now, x, p, rates, known, past, lengths, address, effort, pc, control, u, T, B, f, L):
-    """Control (where ``address`` is not 0), tables at k, guess and contacts of a step; their number, or -1.
+def open_step(system, now, x, p, rates, known, past, lengths, address, effort, pc, control, u, room):
+    """Control (where ``address`` is not 0), tables at k and guess of a step; False where there are no rates.
 
     rates: take the guess from the rates instead of the last steps.
     """
     t, h, _ = now
+    B, _, f, L, _ = room
     fresh = rates or known[0] == 0 or address != 0
     if fresh and not rates_of(system, t, x, p, f, L, u):
-        return -1
+        return False
     if address != 0:
         positions_out(system.coordinates, x, f.q)
         rates_out(system.coordinates, x, u, f.v)
@@ -90,7 +86,13 @@ def open_step(system, contacts, now, x, p, rates, known, past, lengths, address,
         control[d] = min(max(control[d], -effort[d]), effort[d])
     begin(system, t, h, x, p, B, f, L, pc)
     guess(h, 0 if rates else known[0], u, past, lengths, B.guess)
-    return found_contacts(contacts, system.tree, x, h, B, T, known[1])
+    return True
+
+
+@entry
+def find_contacts(contacts, tree, x, h, count, B, T):
+    """Contacts that may close in this step; how many. count: those of the last step."""
+    return find(contacts, tree, x, h, B, T, count)
 
 
 @entry
@@ -112,7 +114,7 @@ def look(touch, system, now, x, drive, closed, what, warm, cold, s0, g0, room, f
     found[LARGEST], found[SQUARES], found[SCALE], found[GAP], found[GAPS], found[REACH] = (
         largest, squares, scale, gap, gaps, reach,
     )  # fmt: skip
-    found[ROUNDING], found[FARTHEST] = rounding_of(mass, reach, h, pc.size), farthest(x)
+    found[ROUNDING], found[FARTHEST] = rounding_of(B, reach, h, pc.size), farthest(x)
     if what == STARTING:
         s0, g0 = scales(system.tree, B, h, mass, count)
         s0 *= wider
@@ -148,6 +150,7 @@ def assemble(touch, system, plan, now, kappa, exact, Z, lam, room, res, values):
     if exact:
         put_contacts(Z, T, kappa, h, res, values)
         put_limits(Z, B, T, limits, kappa, h, res, values)
+        put_inequalities(T.rows, Z, T, kappa, h, res, values)
 
 
 @entry
@@ -176,13 +179,11 @@ def advance(touch, system, plan, alpha, back, s0, g0, exact, room):
 
 
 @entry
-def close_step(touch, contacts, system, now, x, p, drive, past, lengths, known, u, out_q, out_v, out_c, out_n, saved,
-               room):  # fmt: skip
+def close_step(system, now, x, p, drive, past, lengths, known, u, out_q, out_v, saved, room):
     """Take the step over into x, p; save it where ``saved`` is a row and not -1. Returns (status, row)."""
     t, h, _ = now
     _, control, active, _ = drive
     B, _, f, L, ua = room
-    T, _, count = touch
     far = turned_too_far(system.tree, B)
     if far > 0:
         return TURNED_TOO_FAR, far
@@ -201,5 +202,10 @@ def close_step(touch, contacts, system, now, x, p, drive, past, lengths, known, 
     if saved >= 0:
         positions_out(system.coordinates, x, out_q[saved])
         rates_out(system.coordinates, x, u, out_v[saved])
-        report_contacts(contacts, T, count, B, out_c, out_n, saved)
     return DONE, 0
+
+
+@entry
+def report(T, count, B, out_c, out_n, saved):
+    """What the contacts of the step did, into row ``saved`` of out_c and out_n."""
+    report_contacts(True, T, count, B, out_c, out_n, saved)

@@ -23,13 +23,20 @@ from leastaction.methods.base import (
 from leastaction.methods.closing import check_closed
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.impacts import bouncing, step_with_impacts, touch_at
+from leastaction.methods.maximal_bounds import (
+    bound_name,
+    check_bounds,
+    inequality_count,
+    inequality_pairs,
+    limit_table,
+    pyramid,
+)
 from leastaction.methods.maximal_linear import PARAMETERS, Problem, step_derivative
-from leastaction.methods.maximal_whole import chosen, rollout
+from leastaction.methods.maximal_whole import chosen, refuse, rollout
 from leastaction.model.checks import WORLD, FloatArray, check_number
 from leastaction.model.contacts import ContactTable, contact_table
 from leastaction.model.couplings import elimination
 from leastaction.model.forces import PointSpring
-from leastaction.model.joints import layout
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import InteriorPoint, Newton, solver_from
 
@@ -56,6 +63,8 @@ class Maximal(Method):
         order: 2.
         solver: ``Newton()`` for smooth motion and ``InteriorPoint()`` for contacts and enforced limits; each takes the
             tolerance and iterations of one that is given.
+        cone: "exact", or an even number of sides from 4 on: friction in the pyramid of the papers, whose corners lie on
+            the cone, two of them along the first tangent.
         start: "legendre" (order 2), or "seed": the first step moves by dt times the rates, order 1, as the papers do.
         rest_speed: contacts with restitution that close more slowly than this, in m/s, do not bounce; None is what
             gravity adds in two steps, 2 |g| dt.
@@ -72,7 +81,15 @@ class Maximal(Method):
     conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum", "constraints"})
     parameters: ClassVar[tuple[str, ...]] = PARAMETERS
     supports: ClassVar[frozenset[str]] = frozenset(
-        {"loops", "equality constraints", "velocity constraints", "contact", "restitution", "enforced limits"}
+        {
+            "loops",
+            "equality constraints",
+            "velocity constraints",
+            "inequality constraints",
+            "contact",
+            "restitution",
+            "enforced limits",
+        }
     )
 
     def __init__(
@@ -80,6 +97,7 @@ class Maximal(Method):
         order: int = 2,
         *,
         solver: Any = None,
+        cone: str | int = "exact",
         start: str = "legendre",
         rest_speed: float | None = None,
         linear: str = "nullspace",
@@ -91,9 +109,9 @@ class Maximal(Method):
             raise ModelError(f'Maximal: start must be "legendre" or "seed", got {start!r}.')
         if rest_speed is not None:
             rest_speed = check_number(rest_speed, "Maximal: rest_speed", nonnegative=True)
-        self.first_step, self.rest_speed = start, rest_speed
+        self.first_step, self.rest_speed, self.cone = start, rest_speed, _check_cone(cone)
         self.solver = solver_from(solver, (Newton, InteriorPoint), "Maximal")
-        self.choice = chosen(linear, loops, self.solver)
+        self.choice = chosen(linear, loops, self.solver, self.cone)
 
     @property
     def order(self) -> int:
@@ -103,14 +121,15 @@ class Maximal(Method):
     def options(self) -> dict[str, Any]:
         """All arguments."""
         return {
-            "order": 2, "solver": self.solver.options(), "start": self.first_step, "rest_speed": self.rest_speed,
-            "linear": self.choice.linear, "loops": self.choice.loops,
+            "order": 2, "solver": self.solver.options(), "cone": self.cone, "start": self.first_step,
+            "rest_speed": self.rest_speed, "linear": self.choice.linear, "loops": self.choice.loops,
         }  # fmt: skip
 
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and momenta of the tree's rows (discrete Legendre transform), and no past."""
         from leastaction.kernels import legendre
 
+        refuse(self.choice, model)
         x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
         legendre.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
         check_closed(model, state.t, x, u)
@@ -119,11 +138,14 @@ class Maximal(Method):
         memory: Memory = {"x": x, "p": p, "past": np.zeros((model.nv, 3)), "lengths": np.ones(3), "known": known}
         touching = touch_of(model)
         if touching is not None:
+            if "restitution" in model.features and self.cone != "exact":
+                raise UnsupportedError(f'{self.label}: impacts with restitution know cone="exact" only.')
             check_apart(model, touching, x)
-            n = touching.table.capacity
+            n, sides = touching.table.capacity, 0 if isinstance(self.cone, str) else self.cone
+            bounds = len(touching.limits.where) + inequality_count(model)
             memory |= {
                 "contacts": np.zeros((n, 4), dtype=np.int64), "features": np.zeros((n, 24)),
-                "contact_forces": np.zeros((n, 5)), "limit_forces": np.zeros((len(touching.limits.where), 2)),
+                "contact_forces": np.zeros((n, 5 + sides)), "limit_forces": np.zeros((bounds, 2)),
             }  # fmt: skip
         return memory
 
@@ -219,12 +241,16 @@ class Maximal(Method):
 
     def _contact_numbers(self, model: Model, memory: Memory) -> tuple[Any, Any, tuple[float, float, float], int]:
         """What may touch, its variables, (tolerance, barrier, barrier of a warm start) and iterations."""
+        from leastaction.kernels.bodywise_bounds import Beside
+
         touching, solver = touch_of(model), self.solver
         if touching is None:
             return None, None, (solver.tolerance, 0.0, 0.0), solver.iterations
         if not isinstance(solver, InteriorPoint):
             solver = InteriorPoint(max(solver.tolerance, InteriorPoint.tolerance))
-        kept = tuple(memory[name] for name in ("contacts", "features", "contact_forces", "limit_forces"))
+        rows = model.inequalities if inequality_count(model) else None
+        beside = Beside(touching.limits, rows, None if isinstance(self.cone, str) else pyramid(self.cone))
+        kept = (*(memory[name] for name in ("contacts", "features", "contact_forces", "limit_forces")), beside)
         weight = model.total_mass * (float(np.linalg.norm(model.system.tree.gravity)) or 10.0)
         return touching, kept, (solver.tolerance, solver.barrier * weight, solver.warm * weight), solver.iterations
 
@@ -308,12 +334,23 @@ class Maximal(Method):
             if status == 1 and touching is not None and row > 0:
                 a, b = touching.table.names[row - 1]
                 contact = f", worst at the contact of '{a}' and {'the ground' if b == WORLD else repr(b)}"
+            if status == 1 and row < 0:
+                contact = f", worst at {bound_name(model, -1 - row)}"
             failure = _FAILURES[status].format(iterations=iterations, body=body_of_row(model, row), contact=contact)
         chunk = counted_chunk(done, failure, q[:rows], v[:rows], count)
         if touching is not None:
             # an interior point has no line search, and counts no evaluations
             chunk.counters = {"iterations": chunk.counters["iterations"], "restarts": chunk.counters["backtracks"]}
         return chunk, found[0, : counts[0]] if seen else np.zeros((0, 12))
+
+
+def _check_cone(cone: Any) -> str | int:
+    """The friction cone: "exact", or its number of sides."""
+    if isinstance(cone, str) and cone == "exact":
+        return cone
+    if isinstance(cone, bool) or not isinstance(cone, int) or cone < 4 or cone % 2:
+        raise ModelError(f'Maximal: cone must be "exact" or an even number of sides from 4 on, got {cone!r}.')
+    return cone
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,45 +364,19 @@ class Touching:
 @lru_cache(maxsize=64)
 def touch_of(model: Model) -> Touching | None:
     """Contacts and enforced limits of a model, or None where there is neither."""
-    from leastaction.kernels.bodywise_contact import Limits
-
-    if not model.features & {"contact", "enforced limits"}:
+    if not model.features & {"contact", "enforced limits", "inequality constraints"}:
         return None
-    where: list[tuple[int, int]] = []
-    bounds: list[tuple[float, float]] = []
-    c = model.system.coordinates
-    coordinate_of, rate_of = np.argsort(c.q), np.argsort(c.v)
-    for view in model.joints.values() if model.mechanism.limits_enforced else ():
-        for piece in layout(view.joint):
-            for sign, bound in zip((1.0, -1.0), view.joint.limits[piece.limit].ravel(), strict=True):
-                if np.isfinite(bound) and piece.factor == "ball":
-                    raise UnsupportedError(
-                        f"joint '{view.name}': the limit of a ball's angle is not enforced by maximal; "
-                        "mechanism.enforce_limits(False) makes the limits data again."
-                    )
-                if np.isfinite(bound):
-                    place = int(rate_of[view.v.start + piece.v.start]), int(coordinate_of[view.q.start + piece.q.start])
-                    where.append(place)
-                    bounds.append((sign, float(bound)))
-    limits = Limits(np.array(where, dtype=np.int64).reshape(-1, 2), np.array(bounds, dtype=float).reshape(-1, 2))
-    return Touching(contact_table(model.mechanism, model.places), limits)
+    return Touching(contact_table(model.mechanism, model.places), limit_table(model)[0])
 
 
 def check_apart(model: Model, touching: Touching, x: FloatArray) -> None:
-    """Raise ModelError, naming the bodies, if a first state interpenetrates or lies beyond an enforced limit."""
+    """Raise ModelError, by name, where a first state interpenetrates or breaks an enforced limit or inequality."""
     from leastaction.kernels import bodywise_step, contact_features, contact_gap
 
-    table, limits = touching.table, touching.limits
-    for (rate, k), (sign, bound) in zip(limits.where.tolist(), limits.bounds.tolist(), strict=True):
-        if sign * (x[k] - bound) < 0:
-            v = int(model.system.coordinates.v[rate])
-            name = next(view.name for view in model.joints.values() if view.v.start <= v < view.v.stop)
-            raise ModelError(
-                f"'{model.name}': joint '{name}' starts at {x[k]:.6g}, beyond its enforced limit {bound:g}; "
-                "start inside, or enforce_limits(False)."
-            )
+    table = touching.table
     poses = np.zeros((len(model.system.tree.rows), 12))
     bodywise_step.row_poses(model.system.tree, x, poses)
+    check_bounds(model, x, poses)
     ints, floats = np.zeros((table.capacity, 4), dtype=np.int64), np.zeros((table.capacity, 24))
     n = contact_features.find_contacts(table.contacts, poses, 0.0, ints, floats)
     phi, work = np.zeros(n), [np.zeros((n, w)) for w in (3, 6, 6, 3, 3)]
@@ -418,8 +429,9 @@ def couplings(model: Model) -> Any:
     if touching is not None:
         contacts = touching.table.contacts
         pairs += [tuple(contacts.shapes[pair[:2], 1].tolist()) for pair in contacts.pairs]
+    pairs += inequality_pairs(model)
     pairs = [(a, b) for a, b in pairs if a > 0 and b > 0 and a != b]
     # one form of the kernels for all mechanisms with loops, constraints or forces on bodies
-    if not parts and not pairs and table is None:
+    if not parts and not pairs and table is None and not inequality_count(model):
         return None
     return Couplings(**elimination(parents.tolist(), pairs, parts))

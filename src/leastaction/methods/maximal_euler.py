@@ -7,16 +7,16 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from leastaction.errors import ConvergenceError, ModelError
+from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
 from leastaction.methods.closing import check_closed
 from leastaction.methods.explicit import enter_rows
 from leastaction.methods.maximal_euler_bearings import (
-    Bearing,
+    Points,
     bearing_bounds,
     bearing_rows,
     bearings_of,
-    check_bearings,
+    loop_friction,
 )
 from leastaction.methods.maximal_euler_rows import (
     Rows,
@@ -58,11 +58,10 @@ class MaximalEuler(Method):
     Args:
         friction: "qp", one program for contact and friction, whose cone is relaxed, so that what slides is lifted
             (Anitescu and Hart 2004); or "staggered", contact and friction in turn until both hold (Kaufman et al.
-            2008). Friction cones have four sides. Both need the extra ``qp``.
+            2008). Friction cones have four sides. Both need the extra ``qp``. A joint's ``friction=`` in N m or N is of
+            fixed size; a ``Bearing`` rubs by the reaction of its joint (bilateral staggered projections) and needs
+            "staggered".
         baumgarte: gain in 1/s with which joints, loops, constraints and contacts close what has opened; 0 is off.
-        bearings: joint name -> (coefficient, radius, length), metres: friction inside a revolute, prismatic or
-            spherical joint, on points around it that carry its reaction (bilateral staggered projections). What a
-            joint's own ``friction=`` says, in N m or N, is a friction of fixed size and needs no bearing.
         tolerance: relative change of the contact force at which staggered projections end.
         iterations: most staggered projections in a step.
     """
@@ -85,7 +84,6 @@ class MaximalEuler(Method):
         friction: str = "staggered",
         *,
         baumgarte: float = 0.0,
-        bearings: Any = None,
         tolerance: float = 1e-8,
         iterations: int = 500,
     ) -> None:
@@ -99,9 +97,6 @@ class MaximalEuler(Method):
         if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
             raise ModelError(f"MaximalEuler: iterations must be a positive whole number, got {iterations!r}.")
         self.iterations = iterations
-        self.bearings = check_bearings(bearings)
-        if self.bearings and friction == "qp":
-            raise ModelError('MaximalEuler: bearings need friction="staggered".')
 
     @property
     def order(self) -> int:
@@ -112,7 +107,6 @@ class MaximalEuler(Method):
         """All arguments."""
         return {
             "friction": self.friction, "baumgarte": self.baumgarte,
-            "bearings": {name: list(given) for name, given in self.bearings.items()},
             "tolerance": self.tolerance, "iterations": self.iterations,
         }  # fmt: skip
 
@@ -149,10 +143,14 @@ class MaximalEuler(Method):
         points = sum(len(bearing.rows) for bearing in self._bearings(model))
         return {"E": E, "phi": phi, "q": q, "v": v, "impulses": impulses, "bearings": np.zeros(points)}
 
-    def _bearings(self, model: Model) -> tuple[Bearing, ...]:
+    def _bearings(self, model: Model) -> tuple[Points, ...]:
         """Points of the joints with bearings."""
-        given = tuple((name, *numbers) for name, numbers in self.bearings.items())
-        return bearings_of(model, plan_of(model), given)
+        found = bearings_of(model, plan_of(model))
+        if found and self.friction == "qp":
+            raise UnsupportedError(
+                f"'{model.name}': joint '{found[0].joint}' has a bearing, which needs MaximalEuler(\"staggered\")."
+            )
+        return found
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The nearest q and v."""
@@ -245,7 +243,7 @@ class _Step:
 
 
 def assemble(
-    model: Model, memory: Memory, t: float, h: float, tau: FloatArray, gain: float, bearings: tuple[Bearing, ...] = ()
+    model: Model, memory: Memory, t: float, h: float, tau: FloatArray, gain: float, bearings: tuple[Points, ...] = ()
 ) -> _Step:
     """Everything that a step of length h solves; ``tau`` (nv,) is the control and ``gain`` Baumgarte's."""
     plan = plan_of(model)
@@ -273,10 +271,12 @@ def assemble(
         M += R.T @ (plan.armature[:, None] * R)
         F = F + R.T @ (plan.armature * (R @ (phi + h * turning(model, plan, q, v)).ravel()))
     dry = np.flatnonzero(plan.friction > 0)
+    in_loops, sizes = loop_friction(model, plan, E)
     C_matrix, T_matrix = C.matrix(), T.matrix()
     problem = Problem(
         Equalities(M, mobility(plan), G.matrix()), F, G.values, C_matrix, C.values, C.names,
-        T_matrix, touching.mu if touching else np.zeros(0), R[dry], h * plan.friction[dry],
+        T_matrix, touching.mu if touching else np.zeros(0), np.vstack([R[dry], in_loops.matrix()]),
+        h * np.concatenate([plan.friction[dry], sizes]),
         bearing_rows(plan, bearings, E).matrix(),
         *(bearing_bounds(bearings, G) if bearings else (np.zeros((0, len(G.rhs))), np.zeros((0, 0)))),
     )  # fmt: skip

@@ -11,28 +11,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from leastaction.errors import ModelError, UnsupportedError
+from leastaction.errors import UnsupportedError
 from leastaction.methods.maximal_euler_rows import Plan, Rows, adjoint, inverse, mobility, tangents
-from leastaction.model.checks import FloatArray, check_number
+from leastaction.model.checks import FloatArray
+from leastaction.model.elements import Joint
 from leastaction.model.model import Model
 
-KINDS = ("revolute", "continuous", "prismatic", "spherical")
 _EPSILON = 1e-8
 _RING = 8
 """Points of a ring around a shaft."""
 
 
 @dataclass(frozen=True, eq=False)
-class Bearing:
-    """Points of a joint.
+class Points:
+    """Points of a joint with a bearing.
 
     Attributes:
         joint: its name.
+        name: what its rows are called.
         body: its child.
+        before: the body on its other side, None for the world.
         coefficient: of friction.
         normals: (k, 6) rows of the points' normals on the child's twist.
         tangents: (2 k, 6) of two tangents each.
@@ -44,7 +45,9 @@ class Bearing:
     """
 
     joint: str
+    name: str
     body: int
+    before: int | None
     coefficient: float
     normals: FloatArray
     tangents: FloatArray
@@ -53,58 +56,92 @@ class Bearing:
     share: FloatArray
 
 
-def check_bearings(bearings: Any) -> dict[str, tuple[float, float, float]]:
-    """Bearings by joint name as (coefficient, radius, length), checked."""
-    out = {}
-    for name, given in dict(bearings or {}).items():
-        where = f"MaximalEuler: bearing of joint '{name}'"
-        if not isinstance(given, list | tuple) or len(given) != 3:
-            raise ModelError(f"{where}: give (coefficient, radius, length), got {given!r}.")
-        mu, radius, length = (check_number(value, where, nonnegative=True) for value in given)
-        if radius == 0 or length == 0:
-            raise ModelError(f"{where}: radius and length must be positive, got {given!r}.")
-        out[str(name)] = (mu, radius, length)
-    return out
-
-
 @lru_cache(maxsize=64)
-def bearings_of(model: Model, plan: Plan, given: tuple[tuple[str, float, float, float], ...]) -> tuple[Bearing, ...]:
-    """The points of every joint that has a bearing."""
+def bearings_of(model: Model, plan: Plan) -> tuple[Points, ...]:
+    """The points of every joint that has a bearing, those that close loops too."""
     out = []
-    for name, mu, radius, length in given:
-        joint = model.joint(name).joint
-        place = model.place(joint.child)
-        b = plan.number.get(place.row)
-        if joint.kind not in KINDS or b is None or sorted(plan.limbs[b].rates) != _places(model, name):
-            raise UnsupportedError(
-                f"joint '{name}' is {joint.kind}; bearings are for {', '.join(KINDS)} joints between bodies with mass."
-            )
-        # the joint frame on the child's side, seen from the centre of mass
-        at = np.eye(4)
-        at[:3, :3], at[:3, 3] = plan.bodies.frames[b, :9].reshape(3, 3), plan.bodies.frames[b, 9:]
-        frame = inverse(at) @ place.pose @ joint.child_frame
-        x, n = _points(joint.kind, joint.axis, radius, length)
-        x, n = x @ frame[:3, :3].T + frame[:3, 3], n @ frame[:3, :3].T
-        t = np.array([tangents(normal) for normal in n])
-        N = np.hstack([np.cross(x, n), n])
-        T = np.concatenate([np.hstack([np.cross(point, pair), pair]) for point, pair in zip(x, t, strict=True)])
-        W = mobility(plan)[b]
-        A = N @ W @ N.T
-        spread = np.linalg.solve(A + _EPSILON * np.trace(A) / len(A) * np.eye(len(A)), N @ W)
-        rows, share = T, np.repeat(np.eye(len(N)), 2, axis=0)
-        if joint.kind != "spherical":
-            # one row along the joint's own motion; its lever at each point is how fast the point slides
-            axis = frame[:3, :3] @ joint.axis
-            S = np.hstack([np.zeros(3), axis] if joint.kind == "prismatic" else [axis, np.cross(frame[:3, 3], axis)])
-            rows, share = S[None] / (S @ S), np.linalg.norm((T @ S).reshape(-1, 2), axis=1)[None]
-        out.append(Bearing(name, b, mu, N, T, rows, mu * spread, share))
+    for name, view in model.joints.items():
+        if view.joint.bearing is not None:
+            b = plan.number.get(model.place(view.joint.child).row)
+            if b is None or sorted(plan.limbs[b].rates) != list(range(view.v.start, view.v.stop)):
+                raise UnsupportedError(
+                    f"'{model.name}': joint '{name}' has a bearing, and a body beside it has no mass; give it one."
+                )
+            out.append(_bearing(model, plan, view.joint, b, plan.limbs[b].parent, f"joint {plan.limbs[b].joints}"))
+    for name in model.loop_names:
+        joint = model.mechanism.joints[name]
+        if joint.bearing is not None and joint.locked is None:
+            before, b = (plan.number.get(model.place(body).row) for body in (joint.parent, joint.child))
+            if b is None:
+                raise UnsupportedError(
+                    f"'{model.name}': the child of loop joint '{name}' does not move; swap parent and child."
+                )
+            out.append(_bearing(model, plan, joint, b, before, f"loop joint '{name}'"))
     return tuple(out)
 
 
-def _places(model: Model, name: str) -> list[int]:
-    """Places in v of a joint."""
-    view = model.joint(name)
-    return list(range(view.v.start, view.v.stop))
+def _bearing(model: Model, plan: Plan, joint: Joint, b: int, before: int | None, name: str) -> Points:
+    """The points of one joint whose child is body b."""
+    bearing = joint.bearing
+    assert bearing is not None
+    frame = child_frame(model, plan, joint, b)
+    x, n = _points(joint.kind, joint.axis, bearing.radius, bearing.length or 0.0)
+    x, n = x @ frame[:3, :3].T + frame[:3, 3], n @ frame[:3, :3].T
+    t = np.array([tangents(normal) for normal in n])
+    N = np.hstack([np.cross(x, n), n])
+    T = np.concatenate([np.hstack([np.cross(point, pair), pair]) for point, pair in zip(x, t, strict=True)])
+    W = mobility(plan)[b]
+    A = N @ W @ N.T
+    spread = np.linalg.solve(A + _EPSILON * np.trace(A) / len(A) * np.eye(len(A)), N @ W)
+    rows, share = T, np.repeat(np.eye(len(N)), 2, axis=0)
+    if joint.kind != "spherical":
+        # one row along the joint's own motion; its lever at each point is how fast the point slides
+        S = joint_motion(joint, frame)
+        rows, share = S[None] / (S @ S), np.linalg.norm((T @ S).reshape(-1, 2), axis=1)[None]
+    mu = bearing.coefficient
+    return Points(joint.name, name, b, before, mu, N, T, rows, mu * spread, share)
+
+
+def child_frame(model: Model, plan: Plan, joint: Joint, b: int) -> FloatArray:
+    """Pose (4, 4) of the joint frame on the child's side, seen from the centre of mass of body b that carries it."""
+    at = np.eye(4)
+    at[:3, :3], at[:3, 3] = plan.bodies.frames[b, :9].reshape(3, 3), plan.bodies.frames[b, 9:]
+    return inverse(at) @ model.place(joint.child).pose @ joint.child_frame
+
+
+def joint_motion(joint: Joint, frame: FloatArray) -> FloatArray:
+    """Twist (6,) of the child per unit rate of a joint with one coordinate, in the axes of its body."""
+    axis = frame[:3, :3] @ joint.axis
+    if joint.kind == "prismatic":
+        return np.hstack([np.zeros(3), axis])
+    return np.hstack([axis, np.cross(frame[:3, 3], axis)])
+
+
+def loop_friction(model: Model, plan: Plan, E: FloatArray) -> tuple[Rows, FloatArray]:
+    """Rows of the rates of loop joints with friction of fixed size, and that size (k,)."""
+    out, sizes = Rows(len(plan.limbs)), []
+    for name in model.loop_names:
+        joint = model.mechanism.joints[name]
+        if joint.locked is not None or not joint.friction_values.any():
+            continue
+        before, b = (plan.number.get(model.place(body).row) for body in (joint.parent, joint.child))
+        if joint.kind not in ("revolute", "continuous", "prismatic") or b is None:
+            raise UnsupportedError(
+                f"'{model.name}': maximal-euler knows friction of a loop joint only where it is revolute or prismatic "
+                f"and its child moves, which '{name}' is not; let another joint close the loop."
+            )
+        S = joint_motion(joint, child_frame(model, plan, joint, b))
+        _add_relative(out, E, b, before, S[None] / (S @ S), f"loop joint '{name}'")
+        sizes.append(float(joint.friction_values[0]))
+    return out, np.array(sizes)
+
+
+def _add_relative(out: Rows, E: FloatArray, b: int, before: int | None, rows: FloatArray, name: str) -> None:
+    """Append rows (k, 6) on the twist of body b relative to the one before it, in its own axes."""
+    blocks: list[tuple[int | None, FloatArray]] = [(b, rows)]
+    if before is not None:
+        blocks.append((before, -rows @ adjoint(inverse(E[b]) @ E[before])))
+    out.add(blocks, np.zeros(len(rows)), name)
 
 
 def _points(kind: str, axis: FloatArray, radius: float, length: float) -> tuple[FloatArray, FloatArray]:
@@ -130,26 +167,23 @@ def _points(kind: str, axis: FloatArray, radius: float, length: float) -> tuple[
     return np.array(x), np.array(n)
 
 
-def bearing_rows(plan: Plan, bearings: tuple[Bearing, ...], E: FloatArray) -> Rows:
+def bearing_rows(plan: Plan, bearings: tuple[Points, ...], E: FloatArray) -> Rows:
     """Friction rows of all bearings: velocity of the child relative to the body before it."""
     out = Rows(len(plan.limbs))
     for bearing in bearings:
-        parent = plan.limbs[bearing.body].parent
-        blocks: list[tuple[int | None, FloatArray]] = [(bearing.body, bearing.rows)]
-        if parent is not None:
-            blocks.append((parent, -bearing.rows @ adjoint(inverse(E[bearing.body]) @ E[parent])))
-        out.add(blocks, np.zeros(len(bearing.rows)), f"the bearing of joint '{bearing.joint}'")
+        _add_relative(out, E, bearing.body, bearing.before, bearing.rows, f"the bearing of joint '{bearing.joint}'")
     return out
 
 
-def bearing_bounds(bearings: tuple[Bearing, ...], G: Rows) -> tuple[FloatArray, FloatArray]:
+def bearing_bounds(bearings: tuple[Points, ...], G: Rows) -> tuple[FloatArray, FloatArray]:
     """carry (points, m) and share (rows, points): friction impulses are bounded by share |carry multipliers|."""
     points, rows = (sum(size) for size in zip(*((len(b.spread), len(b.rows)) for b in bearings), strict=True))
     carry, share = np.zeros((points, len(G.rhs))), np.zeros((rows, points))
     p = r = 0
     for bearing in bearings:
         # the block of the joint's own rows on its child: force on the child is N^T lam
-        start, _, block = next(part for part in G.parts if part[1] == bearing.body)
+        own = [part for part in G.parts if part[1] == bearing.body and G.names[part[0]] == bearing.name]
+        start, _, block = own[0]
         k, f = len(bearing.spread), len(bearing.rows)
         carry[p : p + k, start : start + len(block)] = bearing.spread @ block.T
         share[r : r + f, p : p + k] = bearing.share

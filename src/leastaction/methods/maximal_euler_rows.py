@@ -143,7 +143,7 @@ def plan_of(model: Model) -> Plan:
         limbs=limbs,
         number=number,
         armature=np.concatenate([np.zeros(0), *(view.joint.armature for view in views)]),
-        friction=np.concatenate([np.zeros(0), *(view.joint.friction for view in views)]),
+        friction=np.concatenate([np.zeros(0), *(view.joint.friction_values for view in views)]),
         effort=effort,
         limits=_limits(model),
         contacts=table,

@@ -52,7 +52,8 @@ class Problem:
         contacts = touching.table.contacts if touching else None
         if dmu is None:
             dmu = np.zeros((len(far), len(contacts.pairs) if contacts else 0))
-        kept = None if self.kept is None else tuple(array.copy() for array in self.kept)
+        # all but the tables is written to
+        kept = None if self.kept is None else (*(array.copy() for array in self.kept[:-1]), self.kept[-1])
         out_x, out_p, x1, p1 = np.zeros_like(X), np.zeros_like(P), np.zeros(model.nq), np.zeros(n)
         status = bodywise_linear.linearize(
             system, ends, self.plan, contacts, touching.limits if touching else None, kept, self.state.t, self.dt,

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.errors import ModelError
+from leastaction.errors import ModelError, UnsupportedError
 from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
+from leastaction.methods.maximal_bounds import limit_table
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
 from leastaction.solve.whole_plan import Contact, WholePlan, planner_of
@@ -35,7 +36,7 @@ class Choice:
     variant: str
 
 
-def chosen(linear: Any, loops: Any, solver: Any) -> Choice:
+def chosen(linear: Any, loops: Any, solver: Any, cone: str | int) -> Choice:
     """A choice from the arguments of ``Maximal``; ModelError where they do not go together."""
     if linear not in LINEAR:
         raise ModelError(f"Maximal: linear must be one of {', '.join(LINEAR)}, got {linear!r}.")
@@ -49,7 +50,27 @@ def chosen(linear: Any, loops: Any, solver: Any) -> Choice:
             'Maximal: InteriorPoint(variant="seed") keeps the variables of contacts, which linear="nullspace" '
             'eliminates; take linear="graph", "dense" or "scipy".'
         )
+    if variant == "seed" and cone not in ("exact", 4):
+        raise ModelError(f'Maximal: InteriorPoint(variant="seed") has a pyramid of four sides, not cone={cone}.')
     return Choice(linear, loops, variant)
+
+
+def refuse(choice: Choice, model: Model) -> None:
+    """Raise UnsupportedError, by name, for what the interior point method of the paper does not know."""
+    if choice.variant != "seed":
+        return
+    if "inequality constraints" in model.features:
+        raise UnsupportedError(
+            f'\'{model.name}\' has inequality constraints; InteriorPoint(variant="exact") honours them, variant="seed" '
+            "knows contacts and limits of single coordinates."
+        )
+    limits, names = limit_table(model)
+    for (_, _, ball), name in zip(limits.where.tolist(), names, strict=True):
+        if ball:
+            raise UnsupportedError(
+                f'joint \'{name}\': the limit of a ball\'s angle is enforced by InteriorPoint(variant="exact"), not by '
+                'variant="seed".'
+            )
 
 
 class Stepper:
@@ -143,30 +164,30 @@ class Stepper:
             return None
         self.z = z
         longest = self.parts.direct(self.touch, self.system, self.couplings, self.whole, z, kappa, exact, self.room)
-        # residuals use these tables too
-        self.moves = self.B.eta.copy(), self.B.y.copy()
         return float(longest)
 
     def advance(
         self, alpha: float, back: float = 0.0, s0: float = 1.0, g0: float = 1.0, exact: bool = True
     ) -> None:
         """Move by a part of the direction."""
-        self.B.eta[:], self.B.y[:] = self.moves
         self.parts.advance(self.touch, self.system, self.couplings, alpha, back, s0, g0, exact, self.room)
 
     def worst(self) -> int:
-        """1 + pair of the contact whose conditions are off by most work, or 0 without contacts."""
-        if self.count == 0:
+        """What is off by most work: 1 + pair of a contact, or -1 - number of a limit or inequality; 0 without any."""
+        T = self.T
+        phi = np.concatenate([T.g[: self.count, 0], T.N[:, 3], np.zeros(0) if T.R is None else T.R.g[:, 0]])
+        pairs = np.concatenate([T.V[: self.count, :2], T.U])
+        if len(phi) == 0:
             return 0
-        V, g = self.T.V[: self.count], self.T.g[: self.count]
-        off = (np.abs(g[:, 0] - V[:, 0]) + V[:, 0]) * V[:, 1]
-        return int(self.T.ints[int(np.argmax(np.where(np.isfinite(off), off, np.inf))), 3]) + 1
+        off = (np.abs(phi - pairs[:, 0]) + pairs[:, 0]) * pairs[:, 1]
+        k = int(np.argmax(np.where(np.isfinite(off), off, np.inf)))
+        return int(T.ints[k, 3]) + 1 if k < self.count else self.count - 1 - k
 
 
 # --- smooth motion --------------------------------------------------------------------------------------------------
 def solve_smooth(step: Stepper, count: Any) -> bool:
     """Newton with backtracking from the guess in B.guess; True if the residual is within tolerance."""
-    p, rtol, (_, h, mass) = step.parts, step.numbers[0], step.now
+    p, rtol, h, moment = step.parts, step.numbers[0], step.now[1], float(step.B.unit[1])
     step.put_guess(step.B.guess)
     before = size_before = gap_before = math.inf
     alpha, steps, closed = 1.0, 0, True
@@ -174,11 +195,14 @@ def solve_smooth(step: Stepper, count: Any) -> bool:
         step.look(closed, p.PLAIN)
         largest, scale, gap, squares, gaps, reach, rounding, far = step.found[: p.MEAN].tolist()
         count[EVALUATIONS] += 1
-        limit = rtol * scale + rounding
-        widest = (max(1.0e-13, min(rtol, rtol * scale * h / mass)) + 1.0e-15 * far) * (1.0 + reach)
+        # bounds of residual and gap, and coarser ones, within which only rounding can be to blame
+        near, floor = min(rtol, rtol * scale * h / moment), 100.0 * rounding
+        limit, widest = rtol * scale + rounding, (max(1.0e-15, near) + 1.0e-15 * far) * (1.0 + reach)
+        coarse = (max(1.0e-13, near) + 1.0e-15 * far) * (1.0 + reach)
+        small, apart = size_before <= floor and largest <= floor, max(gap, gap_before)
         if largest <= limit and gap <= widest:
             break
-        merit = squares + (mass / h) ** 2 * gaps
+        merit = squares + (moment / h) ** 2 * gaps
         if math.isfinite(merit) and merit <= (1.0 - 1.0e-4 * alpha) * before:
             if steps == step.most:
                 break
@@ -188,8 +212,7 @@ def solve_smooth(step: Stepper, count: Any) -> bool:
             steps += 1
             before, size_before, gap_before, alpha = merit, largest, gap, 1.0
         else:
-            # backtrack, until only rounding can be to blame
-            if steps == 0 or alpha < 1.0e-3:
+            if steps == 0 or alpha < 1.0e-3 or (small and apart <= coarse):
                 break
             alpha *= 0.5
             count[CUTS] += 1
@@ -197,10 +220,7 @@ def solve_smooth(step: Stepper, count: Any) -> bool:
         closed = False
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
-    floor = 100.0 * rounding
-    return (largest <= limit and gap <= widest) or (
-        size_before <= floor and largest <= floor and gap <= 100.0 * widest and gap_before <= 100.0 * widest
-    )
+    return bool((largest <= limit and gap <= widest) or (small and apart <= 100.0 * coarse))
 
 
 # --- contacts and limits --------------------------------------------------------------------------------------------
@@ -220,7 +240,7 @@ def iterate(step: Stepper, cold: bool, wide: bool, most: int, count: Any) -> boo
         if (
             largest <= rtol * scale + rounding
             and gap <= tight
-            and off <= min(tight, 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
+            and off <= min(tight * step.B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
             and product <= 1.5 * barrier
         ):
             good = True
@@ -268,13 +288,14 @@ def rollout(
     most: int, out_q: FloatArray, out_v: FloatArray, out_c: FloatArray, out_n: Any, count: Any,
 ) -> tuple[int, int, int]:  # fmt: skip
     """What ``bodywise_step.rollout`` does, with the linear solver of ``choice``; the same arguments and answers."""
-    from leastaction.kernels.bodywise_contact import Limits
+    from leastaction.kernels.bodywise_bounds import Beside, Limits
     from leastaction.methods.maximal_seed import solve_seed
 
     touching = contacts is not None
     if not touching:
-        limits = Limits(np.zeros((0, 2), dtype=np.int64), np.zeros((0, 2)))
-        kept = (np.zeros((0, 4), dtype=np.int64), np.zeros((0, 24)), np.zeros((0, 5)), np.zeros((0, 2)))
+        limits = Limits(np.zeros((0, 3), dtype=np.int64), np.zeros((0, 2)))
+        ints, beside = np.zeros((0, 4), dtype=np.int64), Beside(limits, None, None)
+        kept = (ints, np.zeros((0, 24)), np.zeros((0, 5)), np.zeros((0, 2)), beside)
     step, saved = Stepper(model, choice, plan, contacts, limits, kept, numbers, most, x), 0
     for k in range(steps):
         t, h = (clock[0, 0] + (k0 + k) * clock[0, 1], clock[0, 1]) if uniform else clock[k]
@@ -288,8 +309,7 @@ def rollout(
             # once more from the rates, where the last steps mislead
             if attempt == 1 and (good or known[0] == 0 or known[3] == 1):
                 break
-            step.count = _opened(step, x, p, attempt == 1, past, lengths, known, asked, effort)
-            if step.count < 0:
+            if not _opened(step, x, p, attempt == 1, past, lengths, known, asked, effort):
                 return k, NO_RATES, 0
             asked = 0
             if known[3] == 1:
@@ -313,13 +333,14 @@ def rollout(
             return k, NOT_CONVERGED, step.worst()
         row = saved if (k0 + k + 1) % every == 0 else -1
         status, where = step.parts.close_step(
-            step.touch, contacts, step.system, step.now, x, p, step.drive, past, lengths, known, step.u, out_q, out_v,
-            out_c, out_n, row, step.room,
-        )  # fmt: skip
+            step.system, step.now, x, p, step.drive, past, lengths, known, step.u, out_q, out_v, row, step.room
+        )
         if status != DONE:
             return k, status, where
         known[3] = 0
         if row >= 0:
+            if touching and row < len(out_n):
+                step.parts.report(step.T, step.count, step.B, out_c, out_n, row)
             count[TOTALS + saved] = count[ITERATIONS]
             saved += 1
     return steps, DONE, 0
@@ -328,11 +349,14 @@ def rollout(
 def _opened(
     step: Stepper, x: FloatArray, p: FloatArray, rates: bool, past: FloatArray, lengths: FloatArray, known: Any,
     address: int, effort: FloatArray,
-) -> int:  # fmt: skip
-    """Control, tables at k, guess and contacts of a step; their number, or -1."""
-    return int(
-        step.parts.open_step(
-            step.system, step.contacts, step.now, x, p, rates, known, past, lengths, address, effort, step.pc,
-            step.control, step.u, step.T, step.B, step.f, step.L,
-        )
+) -> bool:  # fmt: skip
+    """Control, tables at k, guess and contacts of a step; False where there are no rates."""
+    good = step.parts.open_step(
+        step.system, step.now, x, p, rates, known, past, lengths, address, effort, step.pc, step.control, step.u,
+        step.room,
     )  # fmt: skip
+    step.count = 0
+    if good and step.contacts is not None:
+        tree = step.system.tree
+        step.count = int(step.parts.find_contacts(step.contacts, tree, x, step.now[1], known[1], step.B, step.T))
+    return bool(good)

@@ -64,6 +64,7 @@ def build(mechanism: Mechanism) -> Model:
     forces, force_callbacks = force_table(mechanism, places)
     loops, loop_rows = loop_table(mechanism, graph.loops, places)
     constraints, constraint_callbacks = constraint_table(mechanism, places)
+    inequalities, inequality_callbacks = constraint_table(mechanism, places, ("inequality",))
     plain = not len(forces.kind) and not len(loops.rows) and not len(constraints.kind)
     extra = (None, None, None) if plain else (forces, loops, constraints)
     return Model(
@@ -75,7 +76,8 @@ def build(mechanism: Mechanism) -> Model:
         body_names=tuple(names[0] for names in rows.names[1:] if names),
         first_rows=first,
         loop_rows=loop_rows,
-        callbacks=(*law_callbacks, *force_callbacks, *constraint_callbacks),
+        inequalities=inequalities,
+        callbacks=(*law_callbacks, *force_callbacks, *constraint_callbacks, *inequality_callbacks),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.model import joints
+from leastaction.model.bearing import Bearing
 from leastaction.model.checks import FloatArray, frozen
 from leastaction.model.inertia import MassProperties
 from leastaction.model.joints import JointPart, Law
@@ -69,7 +70,7 @@ class Joint:
         damping: (nv,) N s/m or N m s/rad; a tuple where some entries are laws.
         stiffness: (nv,) N/m or N m/rad; a tuple where some entries are laws.
         rest: (nq,) coordinates at which the springs are relaxed.
-        friction: (nv,) Coulomb friction, N or N m.
+        friction: (nv,) Coulomb friction of fixed size, N or N m; or a ``Bearing``, by the load of the joint.
         armature: (nv,) rotor inertia, kg or kg m^2.
         limits: (nl, 2) lower and upper bound of every screw coordinate and every ball angle; infinite where none.
         effort: (nv,) largest force or torque; infinite where none.
@@ -90,7 +91,7 @@ class Joint:
     damping: Coefficients = 0.0  # type: ignore[assignment]
     stiffness: Coefficients = 0.0  # type: ignore[assignment]
     rest: FloatArray = 0.0  # type: ignore[assignment]
-    friction: FloatArray = 0.0  # type: ignore[assignment]
+    friction: FloatArray | Bearing = 0.0  # type: ignore[assignment]
     armature: FloatArray = 0.0  # type: ignore[assignment]
     limits: FloatArray = None  # type: ignore[assignment]
     effort: FloatArray = None  # type: ignore[assignment]
@@ -141,6 +142,21 @@ class Joint:
     def stiffness_laws(self) -> dict[int, Law]:
         """Stiffness laws by velocity coordinate."""
         return _laws(self.stiffness)
+
+    @property
+    def friction_values(self) -> FloatArray:
+        """Friction of fixed size (nv,), zero where a bearing stands."""
+        return np.zeros(self.nv) if isinstance(self.friction, Bearing) else self.friction
+
+    @property
+    def bearing(self) -> Bearing | None:
+        """The bearing, or None."""
+        return self.friction if isinstance(self.friction, Bearing) else None
+
+    @property
+    def has_friction(self) -> bool:
+        """Whether it rubs at all."""
+        return bool(self.friction_values.any()) or (self.bearing is not None and self.bearing.coefficient > 0)
 
     @property
     def has_limits(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError
+from leastaction.model.bearing import Bearing
 from leastaction.model.checks import WORLD, FloatArray, check_name, check_number, frozen
 from leastaction.model.elements import Coefficients, Joint
 from leastaction.model.joints import (
@@ -46,10 +47,13 @@ def check_joint(joint: Joint) -> None:
     joint.rest = _rest(joint, joint.rest, f"{where}: rest")
 
     # friction and rotor inertia mean nothing on a free joint; a ball's rotor has no preferred axis
-    joint.friction = _numbers(joint, joint.friction, f"{where}: friction")
+    if isinstance(joint.friction, Bearing):
+        joint.friction.check(joint.kind, f"{where}: friction")
+    else:
+        joint.friction = _numbers(joint, joint.friction, f"{where}: friction")
     joint.armature = _numbers(joint, joint.armature, f"{where}: armature")
-    for what in ("friction", "armature"):
-        if joint.kind == "free" and getattr(joint, what).any():
+    for what, values in (("friction", joint.friction_values), ("armature", joint.armature)):
+        if joint.kind == "free" and values.any():
             raise ModelError(f"{where}: {what} has no meaning on a free joint; leave it 0.")
     for piece in layout(joint):
         if piece.factor == "ball" and np.ptp(joint.armature[piece.v]) != 0:

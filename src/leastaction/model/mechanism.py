@@ -159,7 +159,8 @@ class Mechanism:
             damping: one number or one per velocity coordinate; each may be a ``Law``.
             stiffness: one number or one per velocity coordinate; each may be a ``Law``.
             rest: coordinates at which the springs are relaxed; 0 is the neutral position.
-            friction: Coulomb friction, one number or one per velocity coordinate.
+            friction: Coulomb friction of fixed size, one number or one per velocity coordinate; or a ``Bearing``, whose
+                friction follows the load of the joint.
             armature: rotor inertia, one number or one per velocity coordinate.
             limits: (low, high), or a list of them, one per screw coordinate and ball; None is no limit. The limit of a
                 ball is (0, largest angle).

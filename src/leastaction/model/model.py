@@ -12,7 +12,7 @@ import numpy as np
 
 from leastaction.errors import ModelError
 from leastaction.kernels.callbacks import Callback
-from leastaction.kernels.layout import System
+from leastaction.kernels.layout import Constraints, System
 from leastaction.model.checks import FloatArray, check_number, frozen, quoted
 from leastaction.model.elements import Joint
 from leastaction.model.joints import check_coordinates, layout
@@ -72,6 +72,7 @@ class Model:
         body_names: moving bodies, in tree order; bodies fixed to another one are frames.
         first_rows: first tree row of every moving joint.
         loop_rows: constraint rows of every loop joint.
+        inequalities: the user's inequality constraints, as kernels read them.
         callbacks: functions of the user that the arrays point to.
     """
 
@@ -83,6 +84,7 @@ class Model:
     body_names: tuple[str, ...]
     first_rows: dict[str, int]
     loop_rows: dict[str, slice]
+    inequalities: Constraints
     callbacks: tuple[Callback, ...]
 
     @property
@@ -135,7 +137,7 @@ class Model:
         present = {
             "loops": bool(self.loop_names),
             "loop joint forces": any(_has_forces(joint) for joint in loops),
-            "joint friction": any(joint.friction.any() for joint in moving),
+            "joint friction": any(joint.has_friction for joint in moving),
             "contact": m.ground is not None or bool(m.contacts),
             "restitution": any(c.restitution > 0 for c in m.contacts)
             or (m.ground is not None and m.ground.restitution > 0),

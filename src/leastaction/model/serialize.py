@@ -6,6 +6,7 @@ limits, efforts and speeds that are infinite are null.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError
+from leastaction.model.bearing import Bearing
 from leastaction.model.checks import FloatArray
 from leastaction.model.elements import Actuator, Body, ContactPair, Ground, Joint
 from leastaction.model.forces import force_from_dict
@@ -137,13 +139,32 @@ def _joint_to_dict(joint: Joint) -> dict[str, Any]:
         "damping": plain(joint.damping_values),
         "stiffness": plain(joint.stiffness_values),
         "rest": plain(joint.rest),
-        "friction": plain(joint.friction),
+        "friction": _friction_to_dict(joint),
         "armature": plain(joint.armature),
         "limits": [_finite(row) for row in joint.limits],
         "effort": _finite(joint.effort),
         "speed": _finite(joint.speed),
         "locked": plain(joint.locked),
     }
+
+
+def _friction_to_dict(joint: Joint) -> Any:
+    """Numbers, or an object for a bearing."""
+    return plain(joint.friction_values) if joint.bearing is None else dataclasses.asdict(joint.bearing)
+
+
+def _read_friction(reader: Reader) -> Any:
+    """Numbers or a bearing."""
+    if not isinstance(reader.data.get("friction"), dict):
+        return reader.array("friction", (-1,), 0.0)
+    given = Reader(reader.take("friction"), reader.where("friction"))
+    numbers = given.number("coefficient"), given.number("radius")
+    # a ball has no length
+    length = None if given.data.get("length") is None else given.number("length")
+    given.take("length", None)
+    given.finish()
+    with given.here():
+        return Bearing(*numbers, length)
 
 
 def _part_to_dict(part: JointPart) -> dict[str, Any]:
@@ -169,7 +190,8 @@ def _read_joint(out: Mechanism, reader: Reader) -> None:
         "parts": [_read_part(item) for item in reader.objects("parts")] or None,
     }
     # data per coordinate
-    for what in ("damping", "stiffness", "rest", "friction", "armature"):
+    options["friction"] = _read_friction(reader)
+    for what in ("damping", "stiffness", "rest", "armature"):
         options[what] = reader.array(what, (-1,), 0.0)
     for what in ("effort", "speed"):
         options[what] = _bounds(reader, what, reader.take(what, None))

@@ -191,17 +191,19 @@ def _poses_and_twists(flat: FloatArray, k: int) -> tuple[FloatArray, FloatArray]
     return poses, rows[:, 12:]
 
 
-def constraint_table(mechanism: Mechanism, places: dict[str, Place]) -> tuple[kl.Constraints, list[Callback]]:
-    """Equality and velocity constraints of the user, and the callbacks to keep alive."""
+def constraint_table(
+    mechanism: Mechanism, places: dict[str, Place], kinds: Sequence[str] = ("equality", "velocity")
+) -> tuple[kl.Constraints, list[Callback]]:
+    """Constraints of the user of some kinds, and the callbacks to keep alive."""
     kind: list[Any] = []
     bodies: list[int] = []
     frames: list[FloatArray] = []
     callbacks: list[Callback] = []
     start = 0
     for constraint in mechanism.constraints:
-        if constraint.kind == "inequality":
+        if constraint.kind not in kinds:
             continue
-        code = kl.EQUALITY if constraint.kind == "equality" else kl.VELOCITY
+        code = kl.VELOCITY if constraint.kind == "velocity" else kl.EQUALITY
         k, size = len(constraint.bodies), constraint.size
         kind.append((code, len(bodies), k, start, size))
         bodies.extend(places[name].row for name in constraint.bodies)

@@ -29,13 +29,16 @@ def bisp(context: Context) -> Result:
     """Chains that swing with friction in all hinges; the same steps by both, each from the other's start."""
     from leastaction import models
     from leastaction.methods.maximal_euler import MaximalEuler
+    from leastaction.model.bearing import Bearing
 
     rows: list[dict[str, Any]] = []
     for n in (1, 2, 4) if context.quick else (1, 2, 4, 6):
         context.progress(f"{n} links")
-        model = models.chain(n).build()
-        bearings = {name: (_COEFFICIENT, _RADIUS, _LENGTH) for name in model.joint_names}
-        method = MaximalEuler(bearings=bearings, tolerance=_TOLERANCE, iterations=_MOST)
+        mechanism = models.chain(n)
+        for joint in mechanism.joints.values():
+            joint.friction = Bearing(_COEFFICIENT, _RADIUS, _LENGTH)
+        model = mechanism.build()
+        method = MaximalEuler(tolerance=_TOLERANCE, iterations=_MOST)
         memory = method.start(model, model.state(q=np.full(n, 0.6), v=np.full(n, 1.0)))
         spent, worst, programs, failures, start = np.zeros(2), 0.0, np.zeros(2), 0, np.zeros(0)
         for k in range(3 if context.quick else 5):

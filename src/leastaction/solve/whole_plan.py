@@ -15,7 +15,8 @@ from leastaction.model.model import Model
 from leastaction.solve.graph_system import GraphSystem
 
 Thing = tuple[str, int]
-"""What has equations of its own: ("body", row), ("joint", row of its child), ("part", k), ("contact", k), ("limit", k)."""
+"""What has equations of its own: ("body", row), ("joint", row of its child), ("part", k), ("contact", k), ("limit", k),
+("row", k) of the inequalities of the user."""
 
 
 # Sets of contacts whose plans are kept; smallest moment of inertia of a regular body, relative to the largest.
@@ -38,7 +39,7 @@ class WholePlan:
     Attributes:
         size: number of equations and unknowns.
         rows, columns: equation and unknown of each number of ``values``, (numbers,).
-        tables: links, dofs, balls, chain, copies, parts, touch, bound; see ``kernels.bodywise_whole``.
+        tables: links, dofs, balls, chain, copies, parts, touch, bound, firsts, uneven; see ``kernels.bodywise_whole``.
         equations: first equation of each thing.
         graph: the matrix as a graph, with the bodies from leaves to root.
         index: place of each number of ``values`` in the array of ``graph``.
@@ -183,6 +184,9 @@ def _make_plan(
         sizes["contact", k] = contact.size
     for k in range(len(limits)):
         sizes["limit", k] = limit_size
+    rows_of = _inequalities(model)
+    for k in range(len(rows_of)):
+        sizes["row", k] = 1
     groups = {thing: [thing] for thing in sizes}
     for link in links:
         body, joint = ("body", link.child), ("joint", link.child)
@@ -207,6 +211,7 @@ def _make_plan(
         **_link_tables(links, block),
         **_coupling_tables(model, couplings, parts, block),
         **_touch_tables(contacts, limits, links, block),
+        **_row_tables(rows_of, block),
     }
     rows, columns = block.entries()
     graph = _graph(groups, sizes, block, _order(couplings, links, groups), last)
@@ -298,9 +303,33 @@ def _touch_tables(
     return {"touch": touch, "bound": bound}
 
 
+def _inequalities(model: Model) -> list[list[int]]:
+    """Rows of the tree that each row of the inequalities of the user touches, in its order."""
+    table = model.inequalities
+    out: list[list[int]] = []
+    for _, first, count, _, size in table.kind.tolist():
+        out += [table.bodies[first : first + count].tolist()] * size
+    return out
+
+
+def _row_tables(rows_of: list[list[int]], block: _Blocks) -> dict[str, kl.Ints]:
+    """Tables of the inequalities of the user."""
+    firsts, uneven = [], []
+    for k, bodies in enumerate(rows_of):
+        row = ("row", k)
+        firsts.append((block.first[row], block(row, row)))
+        for place, i in enumerate(bodies):
+            if i > 0:
+                uneven.append((k, place, i, block(row, ("body", i)), block(("body", i), row)))
+    return {
+        "firsts": np.array(firsts, dtype=np.int64).reshape(-1, 2),
+        "uneven": np.array(uneven, dtype=np.int64).reshape(-1, 5),
+    }
+
+
 def _order(couplings: Any, links: list[Link], groups: dict[Thing, list[Thing]]) -> list[Thing]:
-    """Contacts and limits, which are leaves; bodies from leaves to root, each before its joint; loops in between."""
-    out = [thing for thing in groups if thing[0] in ("contact", "limit")]
+    """Contacts, limits and inequalities, which come first; bodies from leaves to root, each before its joint; loops in between."""
+    out = [thing for thing in groups if thing[0] in ("contact", "limit", "row")]
     kept = {link.child for link in links}
     if couplings is None:
         sequence = [(row, 0) for row in sorted(kept, reverse=True)]

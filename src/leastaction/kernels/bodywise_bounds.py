@@ -1,0 +1,397 @@
+"""Limits of joints and inequalities of the user in a body-wise step: one gap, one slack and one force each.
+
+    phi(k+1) - s = 0        s gamma = kappa        products are energies, whatever the unit of phi
+
+The force acts at k along the derivative of phi there; so dgamma = (kappa - gamma phi)/s - gamma/s dphi is eliminated:
+a scalar on a coordinate, a 3x3 block on a ball, a term of rank one on the bodies of an inequality and between them.
+
+    limit of a coordinate   phi = sgn (x - bound)
+    limit of a ball         phi = (|w| - cos(a/2)) 2 / sin(a/2), w the scalar part of its quaternion and a the largest
+                            angle: smooth where it is not turned, and near the limit a minus the angle
+    inequality              the user's value; its Jacobian as wrenches about the origin
+
+    where (nl, 3), bounds (nl, 2)   rate, coordinate, 1 for a ball; sgn and bound, of a ball 2/sin(a/2) and cos(a/2)
+    N     (nl, 4)                   derivative of phi at k by the rates, in child axes; phi of the last iterate
+    U, dU (nl + ni, 2)              s and gamma, and their directions; inequalities behind limits
+    G     (ni, 12 B)                wrenches at k, at k+1;  g (ni, 2): phi, and the size of its Jacobian
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from leastaction.kernels._calls import call_force
+from leastaction.kernels._jit import MEMORY_OPTIONS, kernel, optional, sweep
+from leastaction.kernels._lanes import ld3, ld6, st6
+from leastaction.kernels.bodywise_graph import rank_one
+from leastaction.kernels.bodywise_recursion import scaled6
+from leastaction.kernels.forces import link_frame
+from leastaction.kernels.layout import Constraints, Floats, Ints
+from leastaction.spatial._source.vector import add3, axpy6, cross, dot3, dot6, join, matvec, sub3
+
+
+class Limits(NamedTuple):
+    """Joint limits that are enforced; see the symbol table of this file."""
+
+    where: Ints
+    bounds: Floats
+
+
+class Beside(NamedTuple):
+    """What a step with contacts knows beside them.
+
+    limits: joint limits. rows: inequalities of the user, or None. cone: sides of the friction pyramid, or None.
+    """
+
+    limits: Limits
+    rows: Constraints | None
+    cone: Floats | None
+
+
+class Rows(NamedTuple):
+    """Scratch memory of inequalities; see the symbol table of this file."""
+
+    G: Floats
+    g: Floats
+    given: Floats
+    result: Floats
+
+
+@optional(None, MEMORY_OPTIONS)
+def make_rows(rows):
+    """Scratch memory of the user's inequalities."""
+    n, B, size = 0, 1, 1
+    for k in range(rows.kind.shape[0]):
+        n += rows.kind[k, 4]
+        B = max(B, rows.kind[k, 2])
+        size = max(size, rows.kind[k, 4] * (1 + 6 * rows.kind[k, 2]))
+    return Rows(np.zeros((n, 12 * B)), np.zeros((n, 2)), np.zeros(18 * B), np.zeros(size))
+
+
+# --- joint limits ---------------------------------------------------------------------------------------------------
+@kernel
+def limit_gap(limits, k, x):
+    """phi of limit k at coordinates x."""
+    i, a, b = limits.where[k, 1], limits.bounds[k, 0], limits.bounds[k, 1]
+    return a * (x[i] - b) if limits.where[k, 2] == 0 else a * (abs(x[i]) - b)
+
+
+@kernel
+def limit_axis(limits, k, x):
+    """Derivative of phi of limit k by its rates, in child axes; a coordinate has one."""
+    i, a = limits.where[k, 1], limits.bounds[k, 0]
+    if limits.where[k, 2] == 0:
+        return (a, 0.0, 0.0)
+    # dw = -s . dq / 2
+    a = -0.5 * a if x[i] >= 0.0 else 0.5 * a
+    return (a * x[i + 1], a * x[i + 2], a * x[i + 3])
+
+
+@sweep
+def limits_at_start(limits, x, N):
+    """Where the forces of limits act: derivatives at k."""
+    for k in range(limits.where.shape[0]):
+        a = limit_axis(limits, k, x)
+        N[k, 0], N[k, 1], N[k, 2] = a[0], a[1], a[2]
+
+
+@kernel
+def push_limit(limits, N, k, f, c):
+    """Take an impulse f of limit k off c (nu,)."""
+    d = limits.where[k, 0]
+    for e in range(3 if limits.where[k, 2] == 1 else 1):
+        c[d + e] -= f * N[k, e]
+
+
+@kernel
+def limit_change(limits, k, x1, dq):
+    """dphi of limit k at k+1 along dq."""
+    d, a = limits.where[k, 0], limit_axis(limits, k, x1)
+    return a[0] * dq[d] if limits.where[k, 2] == 0 else a[0] * dq[d] + a[1] * dq[d + 1] + a[2] * dq[d + 2]
+
+
+@kernel
+def limit_block(limits, N, k, f, x1, K):
+    """Add f times the derivative at k times that at k+1 to K."""
+    d, a = limits.where[k, 0], limit_axis(limits, k, x1)
+    for r in range(3 if limits.where[k, 2] == 1 else 1):
+        K[d + r, 0] += f * N[k, r] * a[0]
+        K[d + r, 1] += f * N[k, r] * a[1]
+        K[d + r, 2] += f * N[k, r] * a[2]
+
+
+# --- inequalities of the user ---------------------------------------------------------------------------------------
+@optional(None)
+def inequality_rows(rows, P, R, end):
+    """Values and wrenches of all inequalities at poses P, those of k+1 if ``end``."""
+    B = R.G.shape[1] // 12
+    o = 6 * B if end else 0
+    for k in range(rows.kind.shape[0]):
+        b, count, r, size = rows.kind[k, 1], rows.kind[k, 2], rows.kind[k, 3], rows.kind[k, 4]
+        for c in range(count):
+            A, p = link_frame(rows, b + c, P)
+            x = sub3(p, ld3(P, 0, 9))
+            for e in range(9):
+                R.given[18 * c + e] = A[e]
+            for e in range(3):
+                R.given[18 * c + 9 + e] = x[e]
+        call_force(rows.address[k], 0.0, R.given, R.result)
+        for i in range(size):
+            total = 0.0
+            for c in range(count):
+                A, p = link_frame(rows, b + c, P)
+                at = size + 6 * (count * i + c)
+                turn = (R.result[at], R.result[at + 1], R.result[at + 2])
+                push = (R.result[at + 3], R.result[at + 4], R.result[at + 5])
+                total += dot3(turn, turn) + dot3(push, push)
+                turn, push = matvec(A, turn), matvec(A, push)
+                st6(R.G, r + i, o + 6 * c, join(add3(turn, cross(p, push)), push))
+            R.g[r + i, 0] = R.result[i]
+            R.g[r + i, 1] = math.sqrt(total) if total > 0.0 else 1.0
+
+
+@kernel
+def push_inequality(rows, R, k, r, f, W):
+    """Take an impulse f of row r, of inequality k, off W."""
+    for c in range(rows.kind[k, 2]):
+        i = rows.bodies[rows.kind[k, 1] + c]
+        if i > 0:
+            st6(W, i, 0, axpy6(-f, ld6(R.G, r, 6 * c), ld6(W, i, 0)))
+
+
+@kernel
+def inequality_change(rows, R, k, r, eta):
+    """dphi of row r along the motion eta."""
+    o, change = R.G.shape[1] // 2, 0.0
+    for c in range(rows.kind[k, 2]):
+        i = rows.bodies[rows.kind[k, 1] + c]
+        if i > 0:
+            change += dot6(ld6(R.G, r, o + 6 * c), ld6(eta, i, 0))
+    return change
+
+
+@optional(None)
+def inequality_forces(rows, R, nl, U, h, W):
+    """Forces of all inequalities into W."""
+    for k in range(rows.kind.shape[0]):
+        for r in range(rows.kind[k, 3], rows.kind[k, 3] + rows.kind[k, 4]):
+            push_inequality(rows, R, k, r, h * U[nl + r, 1], W)
+
+
+@optional(None)
+def inequality_blocks(rows, R, nl, U, kappa, h, plan, E, B):
+    """Eliminated inequalities."""
+    o = R.G.shape[1] // 2
+    for k in range(rows.kind.shape[0]):
+        b, count = rows.kind[k, 1], rows.kind[k, 2]
+        for r in range(rows.kind[k, 3], rows.kind[k, 3] + rows.kind[k, 4]):
+            s, gamma = U[nl + r, 0], U[nl + r, 1]
+            push_inequality(rows, R, k, r, h * (kappa - gamma * R.g[r, 0]) / s, B.W)
+            for c in range(count):
+                column = scaled6(-h * gamma / s, ld6(R.G, r, 6 * c))
+                for e in range(count):
+                    rank_one(plan, E, B.D, rows.bodies[b + c], rows.bodies[b + e], column, ld6(R.G, r, o + 6 * e))
+
+
+@optional(math.inf)
+def inequality_directions(rows, R, nl, U, dU, eta, kappa):
+    """Directions of slacks and forces; returns the largest step that keeps them positive."""
+    a = math.inf
+    for k in range(rows.kind.shape[0]):
+        for r in range(rows.kind[k, 3], rows.kind[k, 3] + rows.kind[k, 4]):
+            a = min(a, bound_direction(U, dU, nl + r, R.g[r, 0], inequality_change(rows, R, k, r, eta), kappa))
+    return a
+
+
+@optional((0.0, 0.0, 0.0, 0.0, 0))
+def inequality_products(rows, R, nl, U):
+    """Sum and largest of the products, largest |phi - s| in terms of a motion, sum of |phi - s| gamma, number."""
+    total, most, off, work = 0.0, 0.0, 0.0, 0.0
+    for r in range(R.g.shape[0]):
+        phi, s, gamma = R.g[r, 0], U[nl + r, 0], U[nl + r, 1]
+        miss = abs(phi - s) if math.isfinite(phi) else math.inf
+        total, most = total + s * gamma, max(most, s * gamma)
+        off, work = max(off, miss / R.g[r, 1]), work + miss * gamma
+    return total, most, off, work, R.g.shape[0]
+
+
+@optional(None)
+def start_inequalities(rows, R, nl, U, kappa, cold, s0, g0):
+    """First slacks and forces."""
+    for r in range(R.g.shape[0]):
+        phi, scale = R.g[r, 0], R.g[r, 1] * s0
+        if cold:
+            U[nl + r, 0] = max(abs(phi), scale)
+            U[nl + r, 1] = g0 * s0 / U[nl + r, 0]
+        else:
+            U[nl + r, 0], U[nl + r, 1] = started(U[nl + r, 0], U[nl + r, 1], phi, kappa, False, scale, g0 / R.g[r, 1])
+
+
+@optional((0, -1.0))
+def worst_inequality(rows, R, nl, U):
+    """Number of the row that is off by most work, and how much."""
+    worst, most = 0, -1.0
+    for r in range(R.g.shape[0]):
+        off = (abs(R.g[r, 0] - U[nl + r, 0]) + U[nl + r, 0]) * U[nl + r, 1]
+        if not off <= most:
+            worst, most = r, off
+    return worst, most
+
+
+# --- both -----------------------------------------------------------------------------------------------------------
+@kernel
+def bound_direction(U, dU, k, phi, change, kappa):
+    """Directions of one slack and force; returns the largest step that keeps them positive."""
+    s, gamma = U[k, 0], U[k, 1]
+    ds, dg, a = change + phi - s, (kappa - gamma * phi) / s - gamma / s * change, math.inf
+    dU[k, 0], dU[k, 1] = ds, dg
+    if ds < 0.0:
+        a = min(a, -s / ds)
+    if dg < 0.0:
+        a = min(a, -gamma / dg)
+    return a
+
+
+@kernel
+def started(s, gamma, phi, kappa, cold, s0, g0):
+    """First slack and force of a contact, limit or inequality."""
+    if cold:
+        return max(abs(phi), s0), g0
+    s = max(s, phi, 1.0e-12)
+    if phi < 0.0 and gamma < 1.0e-3 * g0:
+        # about to close: values of an impact
+        return s0, g0
+    if s * gamma < kappa:
+        # back to the curve s gamma = kappa, by the one that is small for its kind
+        if gamma > 1.0e-3 * g0:
+            s = kappa / gamma
+        else:
+            gamma = kappa / s
+    return s, gamma
+
+
+@sweep
+def bound_forces(limits, T, h, B):
+    """Forces of limits into B.c, of inequalities into B.W."""
+    for k in range(limits.where.shape[0]):
+        push_limit(limits, T.N, k, h * T.U[k, 1], B.c)
+    inequality_forces(T.rows, T.R, limits.where.shape[0], T.U, h, B.W)
+
+
+@sweep
+def bound_blocks(limits, T, x1, kappa, h, plan, E, B):
+    """Eliminated limits and inequalities."""
+    for k in range(limits.where.shape[0]):
+        s, gamma = T.U[k, 0], T.U[k, 1]
+        push_limit(limits, T.N, k, h * (kappa - gamma * limit_gap(limits, k, x1)) / s, B.c)
+        limit_block(limits, T.N, k, h * gamma / s, x1, B.K)
+    inequality_blocks(T.rows, T.R, limits.where.shape[0], T.U, kappa, h, plan, E, B)
+
+
+@sweep
+def bound_directions(limits, T, x1, dq, eta, kappa):
+    """Directions of slacks and forces from the motion; returns the largest step that keeps them positive."""
+    a = inequality_directions(T.rows, T.R, limits.where.shape[0], T.U, T.dU, eta, kappa)
+    for k in range(limits.where.shape[0]):
+        change = limit_change(limits, k, x1, dq)
+        a = min(a, bound_direction(T.U, T.dU, k, limit_gap(limits, k, x1), change, kappa))
+    return a
+
+
+@sweep
+def bound_products(limits, T, x1):
+    """Sum and largest of the products, largest |phi - s|, sum of |phi - s| gamma, and number of all."""
+    nl = limits.where.shape[0]
+    total, most, off, work, terms = inequality_products(T.rows, T.R, nl, T.U)
+    for k in range(nl):
+        phi, s, gamma = limit_gap(limits, k, x1), T.U[k, 0], T.U[k, 1]
+        T.N[k, 3] = phi
+        total, most, off = total + s * gamma, max(most, s * gamma), max(off, abs(phi - s))
+        work += abs(phi - s) * gamma
+    return total, most, off, work, terms + nl
+
+
+@sweep
+def start_bounds(limits, T, x1, kappa, cold, s0, g0):
+    """First slacks and forces: from the last step (warm), or from scales alone (cold)."""
+    nl = limits.where.shape[0]
+    for k in range(nl):
+        phi = limit_gap(limits, k, x1)
+        if cold:
+            T.U[k, 0] = max(abs(phi), 1.0e-2)
+            T.U[k, 1] = g0 * s0 / T.U[k, 0]
+        else:
+            T.U[k, 0], T.U[k, 1] = started(T.U[k, 0], T.U[k, 1], phi, kappa, False, 1.0e-2, g0 * s0 / 1.0e-2)
+    start_inequalities(T.rows, T.R, nl, T.U, kappa, cold, s0, g0)
+
+
+@sweep
+def worst_bound(T):
+    """Number of the limit or inequality that is off by most work, and how much (less than 0 without any)."""
+    nl = T.N.shape[0]
+    row, most = worst_inequality(T.rows, T.R, nl, T.U)
+    worst = nl + row
+    for k in range(nl):
+        off = (abs(T.N[k, 3] - T.U[k, 0]) + T.U[k, 0]) * T.U[k, 1]
+        if not off <= most:
+            worst, most = k, off
+    return worst, most
+
+
+# --- for the derivative of a step -----------------------------------------------------------------------------------
+@optional(None)
+def inequality_gaps(rows, R, nl, out, side):
+    """phi of all inequalities into column ``side`` of out, behind nl limits."""
+    for r in range(R.g.shape[0]):
+        out[nl + r, side] = R.g[r, 0]
+
+
+@optional(None)
+def inequality_replies(rows, R, nl, U, slopes, force, h, W):
+    """Forces of all inequalities that answer slopes of phi, and what is new in them taken off W."""
+    for k in range(rows.kind.shape[0]):
+        for r in range(rows.kind[k, 3], rows.kind[k, 3] + rows.kind[k, 4]):
+            f = -U[nl + r, 1] / U[nl + r, 0] * slopes[nl + r]
+            push_inequality(rows, R, k, r, h * (f - force[nl + r]), W)
+            force[nl + r] = f
+
+
+@optional(None)
+def inequality_moves(rows, R, nl, U, force, eta):
+    """Change of the forces of all inequalities along the motion eta."""
+    for k in range(rows.kind.shape[0]):
+        for r in range(rows.kind[k, 3], rows.kind[k, 3] + rows.kind[k, 4]):
+            force[nl + r] -= U[nl + r, 1] / U[nl + r, 0] * inequality_change(rows, R, k, r, eta)
+
+
+@sweep
+def note_bounds(limits, T, x1, out, side):
+    """phi of limits and inequalities into column ``side`` of out (nl + ni, 2)."""
+    nl = limits.where.shape[0]
+    for k in range(nl):
+        out[k, side] = limit_gap(limits, k, x1)
+    inequality_gaps(T.rows, T.R, nl, out, side)
+
+
+@sweep
+def bound_replies(limits, T, slopes, force, h, c, W):
+    """Forces (nl + ni,) that answer slopes of phi; what is new in them is taken off c and W."""
+    nl = limits.where.shape[0]
+    for k in range(nl):
+        f = -T.U[k, 1] / T.U[k, 0] * slopes[k]
+        push_limit(limits, T.N, k, h * (f - force[k]), c)
+        force[k] = f
+    inequality_replies(T.rows, T.R, nl, T.U, slopes, force, h, W)
+
+
+@sweep
+def bound_moves(limits, T, x1, dq, eta, force):
+    """Change of the forces of limits and inequalities along a motion."""
+    nl = limits.where.shape[0]
+    for k in range(nl):
+        force[k] -= T.U[k, 1] / T.U[k, 0] * limit_change(limits, k, x1, dq)
+    inequality_moves(T.rows, T.R, nl, T.U, force, eta)

@@ -1,0 +1,125 @@
+"""What ``Maximal`` knows beside contacts: enforced joint limits, inequalities of the user, sides of friction cones."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from leastaction.errors import ModelError, UnsupportedError
+from leastaction.methods.galerkin_linear import pose_of
+from leastaction.model.checks import FloatArray
+from leastaction.model.joints import layout
+from leastaction.model.model import JointView, Model
+
+# Limits and inequalities of a first state may be violated by this, in their own unit.
+_DEEP = 1e-9
+
+
+@lru_cache(maxsize=64)
+def limit_table(model: Model) -> tuple[Any, tuple[str, ...]]:
+    """Enforced limits as kernels read them, and the joint of each; see ``kernels.bodywise_bounds``."""
+    from leastaction.kernels.bodywise_bounds import Limits
+
+    where: list[tuple[int, int, int]] = []
+    bounds: list[tuple[float, float]] = []
+    names: list[str] = []
+    c = model.system.coordinates
+    coordinate_of, rate_of = np.argsort(c.q), np.argsort(c.v)
+    for view in model.joints.values() if model.mechanism.limits_enforced else ():
+        for piece in layout(view.joint):
+            low, high = view.joint.limits[piece.limit].tolist()
+            ball, rate = piece.factor == "ball", piece.v.start
+            if ball:
+                # a half turn is the largest angle there is
+                found = [(2.0 / np.sin(0.5 * high), np.cos(0.5 * high))] if high < np.pi else []
+            else:
+                found = [(sign, bound) for sign, bound in ((1.0, low), (-1.0, high)) if np.isfinite(bound)]
+            if view.kind == "free":
+                # among public velocities the angular ones come first
+                rate = 0 if ball else rate + 3
+                _check_free(model, view, bool(found) and not ball)
+            place = int(rate_of[view.v.start + rate]), int(coordinate_of[view.q.start + piece.q.start])
+            where += [(*place, int(ball))] * len(found)
+            bounds += found
+            names += [view.name] * len(found)
+    table = Limits(np.array(where, dtype=np.int64).reshape(-1, 3), np.array(bounds, dtype=float).reshape(-1, 2))
+    return table, tuple(names)
+
+
+def _check_free(model: Model, view: JointView, bounded: bool) -> None:
+    """Refuse limits of a free joint's translation where its coordinates are not those of the kernels."""
+    c = model.system.coordinates
+    first = int(np.argsort(c.q)[view.q.start])
+    offset = c.offset[c.free[:, 0] == first]
+    if bounded and offset.any():
+        raise UnsupportedError(
+            f"joint '{view.name}': limits of the translation of a free joint are enforced only where its child frame "
+            "lies at the centre of mass; place it there, or use an inequality constraint."
+        )
+
+
+def check_bounds(model: Model, x: FloatArray, P: FloatArray) -> None:
+    """Raise ModelError, by name, if a first state lies beyond an enforced limit or violates an inequality.
+
+    Args:
+        model: with its enforced limits and inequalities.
+        x: coordinates of the rows (nq,).
+        P: poses of the rows (rows, 12).
+    """
+    limits, names = limit_table(model)
+    for (_, k, ball), (sign, bound), name in zip(limits.where.tolist(), limits.bounds.tolist(), names, strict=True):
+        at = 2.0 * np.arccos(min(1.0, abs(x[k]))) if ball else x[k]
+        end = 2.0 * np.arccos(bound) if ball else bound
+        if (end - at if ball else sign * (at - end)) < -_DEEP:
+            raise ModelError(
+                f"'{model.name}': joint '{name}' starts at {at:.6g}, beyond its enforced limit {end:g}; "
+                "start inside, or enforce_limits(False)."
+            )
+    for constraint in model.mechanism.constraints:
+        if constraint.kind != "inequality":
+            continue
+        links = np.array([pose_of(P[place.row]) @ place.pose for place in map(model.place, constraint.bodies)])
+        links[:, :3, 3] -= P[0, 9:12]
+        value = constraint.value(links)
+        if value.min() < -_DEEP:
+            row = int(value.argmin())
+            raise ModelError(
+                f"'{model.name}': {constraint.label}: value {value[row]:.3g} of row {row} is negative at the first "
+                "state; start where it holds."
+            )
+
+
+def bound_name(model: Model, number: int) -> str:
+    """Words for a limit or a row of an inequality, in the order of their forces."""
+    names = limit_table(model)[1]
+    if number < len(names):
+        return f"the limit of joint '{names[number]}'"
+    number -= len(names)
+    for constraint in model.mechanism.constraints:
+        if constraint.kind == "inequality":
+            if number < constraint.size:
+                return constraint.label
+            number -= constraint.size
+    return "a limit"
+
+
+def inequality_count(model: Model) -> int:
+    """Number of rows of all inequalities."""
+    return int(model.inequalities.kind[:, 4].sum())
+
+
+def inequality_pairs(model: Model) -> list[tuple[int, int]]:
+    """Rows of the tree that an inequality of the user couples."""
+    table, pairs = model.inequalities, []
+    for _, first, count, _, _ in table.kind.tolist():
+        pairs += list(combinations(table.bodies[first : first + count].tolist(), 2))
+    return pairs
+
+
+def pyramid(sides: int) -> FloatArray:
+    """Sides (n, 3) of the friction pyramid: normals in the plane, and cos(pi/n); see ``kernels.bodywise_cone``."""
+    a = 2.0 * np.pi * (np.arange(sides) + 0.5) / sides
+    return np.column_stack([np.cos(a), np.sin(a), np.full(sides, np.cos(np.pi / sides))])
