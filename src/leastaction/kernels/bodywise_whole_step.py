@@ -104,7 +104,7 @@ def look(touch, system, now, x, drive, closed, what, warm, cold, s0, g0, room, f
     """
     t, h, mass = now
     pc, control, active, rate_of = drive
-    B, E, f, L, ua = room
+    B, _, f, L, ua = room
     T, limits, count = touch
     if what == STARTING:
         wider, s0, g0 = s0, 1.0, 1.0

@@ -68,7 +68,7 @@ def refuse(choice: Choice, model: Model) -> None:
     for (_, _, ball), name in zip(limits.where.tolist(), names, strict=True):
         if ball:
             raise UnsupportedError(
-                f'joint \'{name}\': the limit of a ball\'s angle is enforced by InteriorPoint(variant="exact"), not by '
+                f"joint '{name}': the limit of a ball's angle is enforced by InteriorPoint(variant=\"exact\"), not by "
                 'variant="seed".'
             )
 
@@ -121,6 +121,31 @@ class Stepper:
         """What contacts and limits are in this step."""
         return self.T, self.limits, self.count
 
+    def compile(self, x: FloatArray, p: FloatArray, known: Any, past: FloatArray, lengths: FloatArray, address: int,
+                effort: FloatArray, out: Any) -> None:  # fmt: skip
+        """Compile all parts for the types of this rollout, without a call. out: out_q, out_v, out_c, out_n."""
+        from numba import typeof
+
+        parts, system, tree, plan, drive = self.parts, self.system, self.system.tree, self.couplings, self.drive
+        self.prepare((), 1)
+        todo: list[tuple[Any, tuple[Any, ...]]] = [
+            (parts.open_step, (system, self.now, x, p, False, known, past, lengths, address, effort, self.pc,
+                               self.control, self.u, self.room)),
+            (parts.put_guess, (tree, x, self.B.guess, self.B)),
+            (parts.look, (self.touch, system, self.now, x, drive, True, 0, 0.0, False, 1.0, 1.0, self.room,
+                          self.found)),
+            (parts.assemble, (self.touch, system, plan, self.now, 0.0, True, self.whole, self.lam, self.room, self.res,
+                              self.values)),
+            (parts.direct, (self.touch, system, plan, self.whole, self.res, 0.0, True, self.room)),
+            (parts.advance, (self.touch, system, plan, 1.0, 0.0, 1.0, 1.0, True, self.room)),
+            (parts.close_step, (system, self.now, x, p, drive, past, lengths, known, self.u, *out[:2], 0, self.room)),
+        ]  # fmt: skip
+        if self.contacts is not None:
+            todo.append((parts.find_contacts, (self.contacts, tree, x, 0.1, 0, self.B, self.T)))
+            todo.append((parts.report, (self.T, 0, self.B, *out[2:], 0)))
+        for function, given in todo:
+            function.compile(tuple(typeof(each) for each in given))
+
     def look(
         self, closed: bool, what: int, warm: float = 0.0, cold: bool = False, s0: float = 1.0, g0: float = 1.0
     ) -> tuple[float, float]:
@@ -166,9 +191,7 @@ class Stepper:
         longest = self.parts.direct(self.touch, self.system, self.couplings, self.whole, z, kappa, exact, self.room)
         return float(longest)
 
-    def advance(
-        self, alpha: float, back: float = 0.0, s0: float = 1.0, g0: float = 1.0, exact: bool = True
-    ) -> None:
+    def advance(self, alpha: float, back: float = 0.0, s0: float = 1.0, g0: float = 1.0, exact: bool = True) -> None:
         """Move by a part of the direction."""
         self.parts.advance(self.touch, self.system, self.couplings, alpha, back, s0, g0, exact, self.room)
 
@@ -297,10 +320,12 @@ def rollout(
         ints, beside = np.zeros((0, 4), dtype=np.int64), Beside(limits, None, None)
         kept = (ints, np.zeros((0, 24)), np.zeros((0, 5)), np.zeros((0, 2)), beside)
     step, saved = Stepper(model, choice, plan, contacts, limits, kept, numbers, most, x), 0
+    if steps == 0:
+        step.compile(x, p, known, past, lengths, address, effort, (out_q, out_v, out_c, out_n))
     for k in range(steps):
         t, h = (clock[0, 0] + (k0 + k) * clock[0, 1], clock[0, 1]) if uniform else clock[k]
         step.now = (float(t), float(h), step.mass)
-        asked = 0 if address == 0 else address
+        asked = address
         if address == 0 and len(controls):
             step.control[:] = controls[k]
         step.drive = (step.pc, step.control, passive or address != 0 or len(controls) > 0, step.rate_of)
@@ -358,5 +383,5 @@ def _opened(
     step.count = 0
     if good and step.contacts is not None:
         tree = step.system.tree
-        step.count = int(step.parts.find_contacts(step.contacts, tree, x, step.now[1], known[1], step.B, step.T))
+        step.count = int(step.parts.find_contacts(step.contacts, tree, x, step.now[1], int(known[1]), step.B, step.T))
     return bool(good)

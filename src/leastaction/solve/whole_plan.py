@@ -170,9 +170,7 @@ def planner_of(model: Model, limit_size: int, last: bool) -> Planner:
     return Planner(model, limit_size, last)
 
 
-def _make_plan(
-    planner: Planner, couplings: Any, contacts: tuple[Contact, ...], limits: tuple[int, ...]
-) -> WholePlan:
+def _make_plan(planner: Planner, couplings: Any, contacts: tuple[Contact, ...], limits: tuple[int, ...]) -> WholePlan:
     """Equations, blocks and order for some contacts."""
     model, limit_size, last = planner.model, planner.limit_size, planner.last
     links = links_of(model)
@@ -224,7 +222,7 @@ def _parts(model: Model, couplings: Any) -> list[tuple[int, int, int, list[int]]
     loops, table = model.system.loops, model.system.constraints
     for node, start, count in couplings.parts.tolist() if couplings is not None else ():
         bodies: list[int] = []
-        if start < model.constraint_size:
+        if loops is not None and start < model.constraint_size:
             bodies = next(row[:2] for row in loops.rows.tolist() if row[2] == start)
         elif table is not None:
             for _, at, number, begin, size in table.kind.tolist():
@@ -328,7 +326,7 @@ def _row_tables(rows_of: list[list[int]], block: _Blocks) -> dict[str, kl.Ints]:
 
 
 def _order(couplings: Any, links: list[Link], groups: dict[Thing, list[Thing]]) -> list[Thing]:
-    """Contacts, limits and inequalities, which come first; bodies from leaves to root, each before its joint; loops in between."""
+    """Contacts, limits and inequalities first; bodies from leaves to root, each before its joint; loops in between."""
     out = [thing for thing in groups if thing[0] in ("contact", "limit", "row")]
     kept = {link.child for link in links}
     if couplings is None:
@@ -359,9 +357,7 @@ def _graph(
     )
 
 
-def _index(
-    graph: GraphSystem, groups: dict[Thing, list[Thing]], sizes: dict[Thing, int], block: _Blocks
-) -> kl.Ints:
+def _index(graph: GraphSystem, groups: dict[Thing, list[Thing]], sizes: dict[Thing, int], block: _Blocks) -> kl.Ints:
     """Where each number of ``values`` goes in the array of the graph."""
     inside: dict[Thing, tuple[Thing, int]] = {}
     for group, members in groups.items():
