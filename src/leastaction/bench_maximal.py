@@ -168,31 +168,45 @@ def _contacts() -> list[bench.Row]:
 
 
 def _graphs() -> list[bench.Row]:
-    """A chain of bodies (6 rows) and joints (5 or 3 rows): factor and solve."""
+    """Chains of bodies (6 rows) and joints (5 or 3 rows): factor and solve, growth, and ball joints against hinges."""
+    out, times = [], {}
+    for word, rows in (("revolute", 5), ("ball", 3)):
+        for n in LENGTHS:
+            times[word, n], theirs = _graph_times(n, rows, n == 100)
+            if n == 100:
+                what = f"GraphSystem factor and solve, {n} links with {word} joints, splu"
+                out.append(bench.Row("maximal", what, "us", times[word, n], theirs, times[word, n] / theirs, 0.1))
+        slope = float(np.polyfit(np.log(LENGTHS), np.log([times[word, n] for n in LENGTHS]), 1)[0])
+        what = f"exponent of GraphSystem with {word} joints, n = {LENGTHS[0]} to {LENGTHS[-1]}"
+        out.append(bench.Row("maximal", what, "", slope, None, slope, 1.1))
+    ball, hinge = times["ball", 100], times["revolute", 100]
+    what = "GraphSystem, 100 links: ball joints against revolute ones"
+    return [*out, bench.Row("maximal", what, "us", ball, hinge, ball / hinge, 1.0)]
+
+
+def _graph_times(n: int, rows: int, peer: bool) -> tuple[float, float]:
+    """Microseconds of factor and solve for n links, ours and splu's (infinite unless asked for)."""
     from scipy.sparse import csc_matrix
     from scipy.sparse.linalg import splu
 
     from leastaction.kernels.graph import solve_once
     from leastaction.solve.graph_system import GraphSystem
 
-    out = []
-    for word, rows in (("revolute", 5), ("ball", 3)):
-        n, rng = 100, np.random.default_rng(1)
-        sizes = [6, rows] * n
-        edges = [(k, k + 1) for k in range(2 * n - 1)]
-        system = GraphSystem(sizes, edges, constraints=range(1, 2 * n, 2))
-        blocks: dict[tuple[int, int], Any] = {}
-        for k, size in enumerate(sizes):
-            noise = rng.normal(size=(size, size))
-            blocks[k, k] = noise @ noise.T + np.eye(size) if k % 2 == 0 else np.zeros((size, size))
-        for a, b in edges:
-            blocks[a, b] = rng.normal(size=(sizes[a], sizes[b]))
-            blocks[b, a] = blocks[a, b].T
-        rhs = rng.normal(size=sum(sizes))
-        dense = csc_matrix(system.dense(blocks))
-        packed, pivot, big = system.pack(blocks), np.zeros(system.size, dtype=np.int64), np.zeros(system.size)
-        mine = 1e6 * bench.best(lambda: solve_once(system.plan, packed.copy(), pivot, big, rhs.copy()))  # noqa: B023
-        theirs = 1e6 * bench.best(lambda: splu(dense).solve(rhs), least=20)  # noqa: B023
-        what = f"GraphSystem factor and solve, {n} links with {word} joints, splu"
-        out.append(bench.Row("maximal", what, "us", mine, theirs, mine / theirs, 0.1))
-    return out
+    rng = np.random.default_rng(1)
+    sizes = [6, rows] * n
+    edges = [(k, k + 1) for k in range(2 * n - 1)]
+    system = GraphSystem(sizes, edges, constraints=range(1, 2 * n, 2))
+    blocks: dict[tuple[int, int], Any] = {}
+    for k, size in enumerate(sizes):
+        noise = rng.normal(size=(size, size))
+        blocks[k, k] = noise @ noise.T + np.eye(size) if k % 2 == 0 else np.zeros((size, size))
+    for a, b in edges:
+        blocks[a, b] = rng.normal(size=(sizes[a], sizes[b]))
+        blocks[b, a] = blocks[a, b].T
+    rhs = rng.normal(size=sum(sizes))
+    packed, pivot, big = system.pack(blocks), np.zeros(system.size, dtype=np.int64), np.zeros(system.size)
+    mine = 1e6 * bench.best(lambda: solve_once(system.plan, packed.copy(), pivot, big, rhs.copy()))
+    if not peer:
+        return mine, np.inf
+    dense = csc_matrix(system.dense(blocks))
+    return mine, 1e6 * bench.best(lambda: splu(dense).solve(rhs), least=20)

@@ -34,6 +34,7 @@ from leastaction.methods.maximal_bounds import (
 from leastaction.methods.maximal_fourth import SUPPORTS as FOURTH
 from leastaction.methods.maximal_fourth import past_of, roll
 from leastaction.methods.maximal_linear import PARAMETERS, Problem, step_derivative
+from leastaction.methods.maximal_whole import chosen, refuse, rollout
 from leastaction.model.checks import WORLD, FloatArray, check_number
 from leastaction.model.contacts import ContactTable, contact_table
 from leastaction.model.couplings import elimination
@@ -70,6 +71,11 @@ class Maximal(Method):
         start: "legendre" (order 2), or "seed": the first step moves by dt times the rates, order 1, as the papers do.
         rest_speed: contacts with restitution that close more slowly than this, in m/s, do not bounce; None is what
             gravity adds in two steps, 2 |g| dt.
+        linear: "nullspace", the compiled recursion; "graph", the block elimination of the papers along the graph of
+            bodies, joints, loops and contacts; "dense" (LAPACK) and "scipy" (SuperLU) of the same system. All give the
+            same step; the last three run step by step in Python, to compare with.
+        loops: with linear="graph", "graph" eliminates loops and constraints where they close, "last" as one dense node
+            at the end.
     """
 
     name: ClassVar[str] = "maximal"
@@ -97,6 +103,8 @@ class Maximal(Method):
         cone: str | int = "exact",
         start: str = "legendre",
         rest_speed: float | None = None,
+        linear: str = "nullspace",
+        loops: str = "graph",
     ) -> None:
         if order not in (2, 4) or isinstance(order, bool):
             raise ModelError(f"Maximal: order must be 2 or 4, got {order!r}.")
@@ -106,10 +114,11 @@ class Maximal(Method):
             rest_speed = check_number(rest_speed, "Maximal: rest_speed", nonnegative=True)
         self.first_step, self.rest_speed, self.cone, self._order = start, rest_speed, _check_cone(cone), int(order)
         self.solver = solver_from(solver, (Newton,) if order == 4 else (Newton, InteriorPoint), "Maximal")
+        self.choice = chosen(linear, loops, self.solver, self.cone)
         if order == 4:
-            if start != "legendre" or rest_speed is not None or cone != "exact":
+            if (start, rest_speed, cone, linear) != ("legendre", None, "exact", "nullspace"):
                 raise UnsupportedError(
-                    "Maximal: start, cone and rest_speed belong to order 2; order 4 has none of them."
+                    "Maximal: start, cone, rest_speed and linear belong to order 2; order 4 has none."
                 )
             # less than the class
             vars(self)["supports"], vars(self)["parameters"] = FOURTH, ()
@@ -128,13 +137,14 @@ class Maximal(Method):
         """All arguments."""
         return {
             "order": self._order, "solver": self.solver.options(), "cone": self.cone, "start": self.first_step,
-            "rest_speed": self.rest_speed,
+            "rest_speed": self.rest_speed, "linear": self.choice.linear, "loops": self.choice.loops,
         }  # fmt: skip
 
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and momenta of the tree's rows (discrete Legendre transform), and no past."""
         from leastaction.kernels import legendre
 
+        refuse(self.choice, model)
         x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
         legendre.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
         check_closed(model, state.t, x, u)
@@ -330,8 +340,10 @@ class Maximal(Method):
         touching, kept, numbers, iterations = self._contact_numbers(model, memory)
         found = np.zeros((int(seen), touching.table.capacity if touching else 0, 12))
         counts = np.zeros(int(seen), dtype=np.int64)
-        done, status, row = bodywise_step.rollout(
-            model.system, couplings(model), touching.table.contacts if touching else None,
+        nullspace = self.choice.linear == "nullspace"
+        roll = partial(bodywise_step.rollout, model.system) if nullspace else partial(rollout, model, self.choice)
+        done, status, row = roll(
+            couplings(model), touching.table.contacts if touching else None,
             touching.limits if touching else None, efforts(model), kept, clock.uniform, clock.table(k, steps), k, steps,
             memory["x"], memory["p"], memory["past"], memory["lengths"], memory["known"], every,
             control.array[k : k + steps], address, active, numbers, iterations, q, v, found, counts, count,

@@ -76,6 +76,10 @@ class DenseNewton(Solver):
     name: ClassVar[str] = "dense"
 
 
+VARIANTS = ("exact", "seed")
+"""Forms of the interior point method."""
+
+
 @dataclass(frozen=True)
 class InteriorPoint(Solver):
     """Primal-dual interior point method: contacts and limits eliminated one by one, exact Newton direction in O(n).
@@ -86,6 +90,9 @@ class InteriorPoint(Solver):
         barrier: product of gap and force at the end, in metres times the weight of the mechanism: a contact that
             carries the whole weight keeps a gap of this size.
         warm: the same at the start of a step.
+        variant: "exact"; or "seed", Algorithm 5 of Bruedigam et al. 2023 as printed, for ``Maximal`` with ``linear``
+            other than "nullspace": friction in a pyramid of four sides, every step from ones, ``tolerance`` of the
+            norm in newtons and metres, and no barrier at the end to choose.
     """
 
     name: ClassVar[str] = "interior-point"
@@ -93,9 +100,14 @@ class InteriorPoint(Solver):
     iterations: int = 18
     barrier: float = 1e-10
     warm: float = 1e-6
+    variant: str = "exact"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.variant not in VARIANTS:
+            raise ModelError(f"InteriorPoint: variant must be one of {', '.join(VARIANTS)}, got {self.variant!r}.")
+        if self.variant == "seed" and (self.barrier, self.warm) != (InteriorPoint.barrier, InteriorPoint.warm):
+            raise ModelError('InteriorPoint: variant="seed" has its own barrier; leave barrier= and warm= out.')
         for name in ("barrier", "warm"):
             where = f"InteriorPoint: {name}"
             object.__setattr__(self, name, check_number(getattr(self, name), where, positive=True))

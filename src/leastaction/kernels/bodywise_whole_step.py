@@ -1,0 +1,211 @@
+"""Parts of a body-wise step for a loop in Python: what ``bodywise_step.rollout`` does in one call, cut at its solver.
+
+The parts are the same sweeps, in the same order; between them Python solves the linear system (``bodywise_whole``).
+``touch`` is (T, limits, number of contacts); a mechanism without contacts and limits has empty ones, so that one
+program serves both.
+
+    now   (t, h, mass) of the step                 drive  (pc, control, active, rate_of): momenta and control of it
+    room  (B, E, f, L, ua): scratch memory         found  numbers of an iterate, see FOUND
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from leastaction.kernels._calls import call_control
+from leastaction.kernels._jit import entry
+from leastaction.kernels.bodywise import keep_bodies, make_bodies, move_bodies, shifted
+from leastaction.kernels.bodywise_barrier import find, scales
+from leastaction.kernels.bodywise_contact import (
+    contact_directions,
+    make_touch,
+    move_contacts,
+    products,
+    report_contacts,
+    rows_at_end,
+    start_contacts,
+    stay_inside,
+)
+from leastaction.kernels.bodywise_forces import spring_blocks
+from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count
+from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links
+from leastaction.kernels.bodywise_residual import begin, evaluate, rounding_of
+from leastaction.kernels.bodywise_step import TURNED_TOO_FAR, finish, guess, turned_too_far
+from leastaction.kernels.bodywise_whole import (
+    points_of,
+    put_bodies,
+    put_contacts,
+    put_couplings,
+    put_inequalities,
+    put_joints,
+    put_limits,
+    spread,
+)
+from leastaction.kernels.coordinates import positions_out, rates_out
+from leastaction.kernels.explicit import all_finite, copy
+from leastaction.kernels.forward import make_work
+from leastaction.kernels.galerkin_links import make_links
+from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_FINITE, farthest
+from leastaction.kernels.legendre import rates_of
+
+# What ``look`` finds: largest residual, its largest term, widest gap, merit parts, reach, rounding, farthest
+# coordinate; mean and largest product, largest |phi - s|, mean work of it.
+LARGEST, SCALE, GAP, SQUARES, GAPS, REACH, ROUNDING, FARTHEST, MEAN, MOST, OFF, WORK, FOUND = range(13)
+
+# What ``look`` does besides.
+PLAIN, STARTING, INSIDE = 0, 1, 2
+
+
+@entry
+def make_room(system, plan, kept, x):
+    """Scratch memory of a rollout: bodies, couplings, forces, constraints, contacts."""
+    B, f = make_bodies(system.tree, x, node_count(plan)), make_work(system, x)
+    L = make_links(system.loops, system.constraints, system.tree, 2)
+    return B, make_blocks(plan), f, L, make_touch(True, kept)
+
+
+@entry
+def open_step(system, now, x, p, rates, known, past, lengths, address, effort, pc, control, u, room):
+    """Control (where ``address`` is not 0), tables at k and guess of a step; False where there are no rates.
+
+    rates: take the guess from the rates instead of the last steps.
+    """
+    t, h, _ = now
+    B, _, f, L, _ = room
+    fresh = rates or known[0] == 0 or address != 0
+    if fresh and not rates_of(system, t, x, p, f, L, u):
+        return False
+    if address != 0:
+        positions_out(system.coordinates, x, f.q)
+        rates_out(system.coordinates, x, u, f.v)
+        call_control(address, t, f.q, f.v, control)
+    for d in range(control.size):
+        control[d] = min(max(control[d], -effort[d]), effort[d])
+    begin(system, t, h, x, p, B, f, L, pc)
+    guess(h, 0 if rates else known[0], u, past, lengths, B.guess)
+    return True
+
+
+@entry
+def find_contacts(contacts, tree, x, h, count, B, T):
+    """Contacts that may close in this step; how many. count: those of the last step."""
+    return find(contacts, tree, x, h, B, T, count)
+
+
+@entry
+def look(touch, system, now, x, drive, closed, what, warm, cold, s0, g0, room, found):
+    """Residuals and products at the present iterate into ``found``; returns the scales s0 and g0 of contacts.
+
+    what: PLAIN; STARTING gives contacts their first values, from the scales (times s0) if ``cold``; INSIDE keeps them
+    inside their cones first.
+    """
+    t, h, mass = now
+    pc, control, active, rate_of = drive
+    B, _, f, L, ua = room
+    T, limits, count = touch
+    if what == STARTING:
+        wider, s0, g0 = s0, 1.0, 1.0
+    largest, squares, scale, gap, gaps, reach = evaluate(
+        touch, system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
+    )
+    found[LARGEST], found[SQUARES], found[SCALE], found[GAP], found[GAPS], found[REACH] = (
+        largest, squares, scale, gap, gaps, reach,
+    )  # fmt: skip
+    found[ROUNDING], found[FARTHEST] = rounding_of(B, reach, h, pc.size), farthest(x)
+    if what == STARTING:
+        s0, g0 = scales(system.tree, B, h, mass, count)
+        s0 *= wider
+        start_contacts(count, T, limits, B.x1, warm, cold, s0, g0)
+    elif what == INSIDE:
+        stay_inside(count, T)
+        found[MEAN], found[MOST], found[OFF], found[WORK] = products(count, T, limits, B.x1)
+    return s0, g0
+
+
+@entry
+def put_guess(tree, x, xi, B):
+    """The first iterate: joints closed, at x moved by xi."""
+    shifted(tree, x, xi, B.x1)
+    B.rho[:] = 0.0
+
+
+@entry
+def assemble(touch, system, plan, now, kappa, exact, Z, lam, room, res, values):
+    """The whole system at the present iterate; ``exact``: with nodes of contacts and limits for the barrier kappa."""
+    _, h, mass = now
+    B, E, _, L, _ = room
+    T, limits, _ = touch
+    res[:] = 0.0
+    values[:] = 0.0
+    clear_couplings(plan, E, B.W, B.D)
+    spring_blocks(system.forces, plan, B, E, h)
+    link_blocks(system.loops, plan, h, mass, B, E, L)
+    points_of(system.tree, B, Z.r)
+    put_bodies(system.tree, Z, B, h, res, values)
+    put_joints(Z, B, lam, res, values)
+    put_couplings(plan, Z, B, E, res, values)
+    if exact:
+        put_contacts(Z, T, kappa, h, res, values)
+        put_limits(Z, B, T, limits, kappa, h, res, values)
+        put_inequalities(T.rows, Z, T, kappa, h, res, values)
+
+
+@entry
+def direct(touch, system, plan, Z, z, kappa, exact, room):
+    """Directions of everything from the solution z; returns the largest step inside all cones."""
+    B, _, _, L, _ = room
+    T, limits, count = touch
+    spread(system.tree, Z, B, z)
+    keep_bodies(system.tree, B)
+    keep_links(system.loops, L)
+    return contact_directions(count, T, limits, B.x1, B.y, B.eta, kappa) if exact else math.inf
+
+
+@entry
+def advance(touch, system, plan, alpha, back, s0, g0, exact, room):
+    """A part alpha of the directions; ``back`` above 0 puts contacts back to the curve of that barrier."""
+    B, _, _, L, _ = room
+    T, limits, count = touch
+    move_bodies(system.tree, B, alpha)
+    move_links(system.loops, plan, B, L, alpha)
+    if exact:
+        move_contacts(count, T, limits, alpha)
+        if back > 0.0:
+            rows_at_end(count, B, T)
+            start_contacts(count, T, limits, B.x1, back, False, s0, g0)
+
+
+@entry
+def close_step(system, now, x, p, drive, past, lengths, known, u, out_q, out_v, saved, room):
+    """Take the step over into x, p; save it where ``saved`` is a row and not -1. Returns (status, row)."""
+    t, h, _ = now
+    _, control, active, _ = drive
+    B, _, f, L, ua = room
+    far = turned_too_far(system.tree, B)
+    if far > 0:
+        return TURNED_TOO_FAR, far
+    c1, F1, pn = np.zeros(p.size), np.zeros((system.tree.rows.shape[0], 6)), np.zeros(p.size)
+    finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn)
+    if not all_finite(pn):
+        return NOT_FINITE, 0
+    if saved >= 0 and not rates_of(system, t + h, B.x1, pn, f, L, u):
+        return NO_RATES, 0
+    copy(B.x1, x)
+    copy(pn, p)
+    for d in range(p.size):
+        past[d, 2], past[d, 1], past[d, 0] = past[d, 1], past[d, 0], B.xi[d]
+    lengths[2], lengths[1], lengths[0] = lengths[1], lengths[0], h
+    known[0] = min(known[0] + 1, 3)
+    if saved >= 0:
+        positions_out(system.coordinates, x, out_q[saved])
+        rates_out(system.coordinates, x, u, out_v[saved])
+    return DONE, 0
+
+
+@entry
+def report(T, count, B, out_c, out_n, saved):
+    """What the contacts of the step did, into row ``saved`` of out_c and out_n."""
+    report_contacts(True, T, count, B, out_c, out_n, saved)
