@@ -28,7 +28,7 @@ from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTA
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forward import make_work
 from leastaction.kernels.galerkin_links import add_multipliers, balanced, keep_multipliers, make_links, solve_links
-from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, farthest
+from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, farthest, pulled
 from leastaction.kernels.layout import BALL, IU, IX, KIND, MASS, PARENT, PRISMATIC, Floats
 from leastaction.kernels.legendre import rates_of, to_child_axes, to_parent_axes
 from leastaction.kernels.tree import set_origin
@@ -187,6 +187,9 @@ def solve_nodes(system, scheme, t, h, pc, control, active, rate_of, rtol, most, 
         largest, squares, scale, gap, gaps, reach = evaluate_nodes(system, t, h, pc, control, active, rate_of, w, f, L)
         count[EVALUATIONS] += 1
         limit, widest, floor, coarse = tolerances(w, rtol, scale, reach, far, h, pc.size)
+        # angles that have turned far are rounded more coarsely, and with them every pose; and so are impulses of loops
+        rough = 0.01 * far * floor + w.unit[0] * pulled(system.loops, L, reach)
+        limit, floor = limit + rough, floor + 100.0 * rough
         small, apart = size_before <= floor and largest <= floor, max(gap, gap_before)
         if largest <= limit and gap <= widest:
             break
