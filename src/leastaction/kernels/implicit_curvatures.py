@@ -7,7 +7,7 @@ with S the axes of the rates and F the wrenches of multipliers lam summed over s
     D = d(J u)/dx = V^T C S + G . ad(S) (V / 2 - V_parent)
     d(J^T lam)/dx = S^T (sum of lam C) S + half a bracket F . ad(S_j) S_i of any two rates on one way to the world
 
-Symbols as in ``implicit_links``, which has the tables k.
+What the axes of spline joints add is in ``splines``. Symbols as in ``implicit_links``, which has the tables k.
 """
 
 # mypy: ignore-errors
@@ -20,6 +20,7 @@ from leastaction.kernels.forces import give_bodies, link_frame
 from leastaction.kernels.forward import loop_size
 from leastaction.kernels.layout import PARENT, Loops
 from leastaction.kernels.loops import last_rate, loop_rows
+from leastaction.kernels.splines import spline_bends, spline_row_change
 from leastaction.spatial._source.so3 import exp
 from leastaction.spatial._source.vector import (
     ad,
@@ -156,7 +157,7 @@ def same_bodies(L, a, b):
 
 
 @sweep
-def row_changes(tree, f, k):
+def row_changes(tree, x, u, f, k):
     """k.D = d(J u)/dx with the twists in f.V."""
     L = k.L
     B = L.ends.shape[1]
@@ -178,10 +179,11 @@ def row_changes(tree, f, k):
                     S, before = ld6(f.S, d, 0), ld6(f.V, tree.rows[tree.rates[d, 0], PARENT], 0)
                     k.D[r, d] += dot6(y, S) + dot6(row, ad(S, sub6(half, before)))
                     d = tree.rates[d, 1]
+                spline_row_change(tree.splines, tree, x, u, f.P, row, L.ends[r, e], k.D[r])
 
 
 @sweep
-def bend(tree, f, k, lam, out):
+def bend(tree, x, f, k, lam, out):
     """out = d(J^T lam)/dx (nu, nu), components of a ball in child axes."""
     L = k.L
     m, B = L.kind.size, L.ends.shape[1]
@@ -219,6 +221,7 @@ def bend(tree, f, k, lam, out):
             out[i, j] += half if tree.rates[i, 0] == row else -half
             out[j, i] -= half
             i = tree.rates[i, 1]
+    spline_bends(tree.splines, tree, x, f.P, k.F, out)
 
 
 @sweep

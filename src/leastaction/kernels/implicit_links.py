@@ -187,9 +187,9 @@ def link_matrix(loops, system, t, gh, s, f, k):
     """Take (N B(m) + B(l)) E off s.H; k.B2 = B(m), k.D stay."""
     nu = s.r.size
     curvatures(system, t, f, k)
-    row_changes(system.tree, f, k)
-    bend(system.tree, f, k, k.l, k.B1)
-    bend(system.tree, f, k, k.m, k.B2)
+    row_changes(system.tree, s.x, s.u, f, k)
+    bend(system.tree, s.x, f, k, k.l, k.B1)
+    bend(system.tree, s.x, f, k, k.m, k.B2)
     for i in range(nu):
         for j in range(nu):
             c = k.B1[i, j]

@@ -32,9 +32,9 @@ def stage_tables(system, chart, t, x0, xi, u, a, control, l, m, x, r, M, Kx, Ku,
     dynamics_derivatives(system, t, s, f, w, True)
     stage_rows(system, t, f, k)
     curvatures(system, t, f, k)
-    row_changes(system.tree, f, k)
-    bend(system.tree, f, k, l, B1)
-    bend(system.tree, f, k, m, B2)
+    row_changes(system.tree, s.x, s.u, f, k)
+    bend(system.tree, s.x, f, k, l, B1)
+    bend(system.tree, s.x, f, k, m, B2)
     copy(s.x, x)
     copy(s.r, r)
     for i in range(r.size):

@@ -330,6 +330,36 @@ def spline_derivatives(splines, tree, x, u, udot, P, S, M, m, V, F, B, T, dq, du
             dq[d + 1, d + 1] += dot6(Ad(E, two[2]), force)
 
 
+@optional(None)
+def spline_bends(splines, tree, x, P, F, out):
+    """Add to out = d(S^T F)/dx, F wrenches summed over subtrees, what the axes of splines owe."""
+    for j in range(splines.kind.shape[0]):
+        i = splines.kind[j, ROW]
+        d, force = tree.rows[i, IU], ld6(F, i, 0)
+        D11, D12, D22 = corrections(splines, j, x, tree.rows[i, IX], pose_of(P, i))
+        out[d, d] += dot6(D11, force)
+        if splines.kind[j, SIZE] == 2:
+            mixed = dot6(D12, force)
+            out[d, d + 1] += mixed
+            out[d + 1, d] += mixed
+            out[d + 1, d + 1] += dot6(D22, force)
+
+
+@optional(None)
+def spline_row_change(splines, tree, x, u, P, row, body, out):
+    """Add to out (nu,), the derivative of a row times the twist of a body, what the axes of splines before it owe."""
+    i = body
+    while i > 0:
+        if tree.rows[i, KIND] == SPLINE:
+            j, d = splines.number[i], tree.rows[i, IU]
+            D11, D12, D22 = corrections(splines, j, x, tree.rows[i, IX], pose_of(P, i))
+            u1, u2 = rates_of(splines, j, u, d)
+            out[d] += dot6(row, axpy6(u1, D11, scale6(u2, D12)))
+            if splines.kind[j, SIZE] == 2:
+                out[d + 1] += dot6(row, axpy6(u1, D12, scale6(u2, D22)))
+        i = tree.rows[i, PARENT]
+
+
 @entry
 def probe(splines, j, x, S, dS, ddS):
     """Axes S (2, 6) of spline j at x, dS (2, 2, 6) and ddS (2, 3, 6) by (11, 12, 22); returns its pose (12)."""
