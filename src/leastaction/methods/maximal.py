@@ -227,6 +227,8 @@ class Maximal(Method):
             raise UnsupportedError(f"{self.label} has no derivative of its step through impacts with restitution.")
         if self.first_step != "legendre":
             raise UnsupportedError(f'{self.label} has no derivative of its step with start="seed".')
+        if self.choice.variant == "seed":
+            raise UnsupportedError(f'{self.label} has no derivative of its step with InteriorPoint(variant="seed").')
         bounds = efforts(model)
         tau = np.clip(np.zeros(model.nv) if control is None else model.check_v(control, "control"), -bounds, bounds)
         memory = self.start(model, state)

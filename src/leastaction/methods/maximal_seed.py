@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastaction.kernels.counts import CUTS, ITERATIONS, MOST
+from leastaction.kernels.counts import ITERATIONS, MOST
 from leastaction.model.checks import FloatArray
 
 if TYPE_CHECKING:
@@ -186,7 +186,6 @@ def solve_seed(step: Stepper, xi: FloatArray, count: Any) -> bool:
             if trial < norm or alpha < SMALLEST:
                 break
             alpha *= 0.5
-            count[CUTS] += 1
         if not trial < norm:
             break
         norm = trial

@@ -27,6 +27,9 @@ def solve_whole(name: str, plan: WholePlan, values: Floats, rhs: Floats) -> Floa
     """Solution (size,) of the whole system; None where it is singular or not finite."""
     if not (np.isfinite(values).all() and np.isfinite(rhs).all()):
         return None
+    # rows of stiff contacts are some 1e10 times larger than others: residuals of all rows must count in the refinement
+    r = _scales(np.abs(values), plan.rows, plan.size)
+    values, rhs = values * r[plan.rows], rhs * r
     solution = _by_graph(plan, values, rhs) if name == "graph" else _refined(name, plan, values, rhs)
     return solution if solution is not None and np.isfinite(solution).all() else None
 
@@ -46,18 +49,16 @@ def _by_graph(plan: WholePlan, values: Floats, rhs: Floats) -> Floats | None:
 
 
 def _refined(name: str, plan: WholePlan, values: Floats, rhs: Floats) -> Floats | None:
-    """Scaled by powers of two, factorised, and refined."""
-    r = _scales(np.abs(values), plan.rows, plan.size)
-    c = _scales(np.abs(values) * r[plan.rows], plan.columns, plan.size)
-    solve = (_dense if name == "dense" else _sparse)(plan, values * r[plan.rows] * c[plan.columns])
+    """Columns scaled too, factorised, and refined."""
+    c = _scales(np.abs(values), plan.columns, plan.size)
+    solve = (_dense if name == "dense" else _sparse)(plan, values * c[plan.columns])
     if solve is None:
         return None
     x = np.zeros(plan.size)
     best = np.inf
     for _ in range(1 + _SWEEPS):
         left = rhs - np.bincount(plan.rows, values * x[plan.columns], minlength=plan.size)
-        step = c * solve(r * left)
-        trial = x + step
+        trial = x + c * solve(left)
         worst = float(np.abs(rhs - np.bincount(plan.rows, values * trial[plan.columns], minlength=plan.size)).max())
         if not worst < best:
             break
