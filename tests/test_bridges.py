@@ -70,5 +70,5 @@ def test_torch():
 
 def test_a_method_without_a_gradient_is_refused():
     pytest.importorskip("jax", reason="JAX is not installed; pip install 'leastaction[jax]'")
-    with pytest.raises(la.UnsupportedError, match="lie-trapezoid has no derivative"):
-        la.jax.rollout(la.models.pendulum().build(), "lie-trapezoid", 0.01)
+    with pytest.raises(la.UnsupportedError, match="linearly-implicit-euler has no derivative"):
+        la.jax.rollout(la.models.pendulum().build(), "linearly-implicit-euler", 0.01)

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -100,3 +101,24 @@ def test_the_import_touches_neither_numba_nor_scipy():
     code = "import sys, leastaction as la; la.Mechanism; la.pose(); print({'numba', 'scipy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_who_needs_code_that_another_process_compiles_waits_for_it(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl", reason="locks of files exist on POSIX only")
+    monkeypatch.setattr(_cache, "cache_folder", lambda: tmp_path)
+    cache = _cache.KernelCache(_jit.ENTRIES[0].py_func)
+    # nobody compiles it: this process does, and has the lock until it has saved
+    assert not cache._wait("first")
+    with cache._lock_file("first").open("w") as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    cache._release()
+    # another one does, for a moment, and then for too long
+    with cache._lock_file("second").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        monkeypatch.setattr(_cache, "PATIENCE", 0.3)
+        assert cache._wait("second")
+        cache._release()
+        monkeypatch.setattr(_cache, "PATIENCE", 60.0)
+        threading.Timer(0.2, fcntl.flock, (other, fcntl.LOCK_UN)).start()
+        assert cache._wait("second")
+    cache._release()

@@ -11,7 +11,6 @@ from leastaction.reference.galerkin_action import Probe
 from leastaction.reference.samples import random_tree
 
 # each of these compiles a program of its own
-SLOW = pytest.mark.slow
 
 KINDS = ("free", "revolute", "spherical", "prismatic", "helical", "spherical")
 
@@ -69,8 +68,9 @@ def two_masses(stiffness: float) -> la.Model:
     return m.build()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
-@pytest.mark.parametrize("solver", [la.Newton(), pytest.param(la.DenseNewton(), marks=SLOW)])
+@pytest.mark.parametrize("solver", [la.Newton(), la.DenseNewton()])
 def test_stiff_springs_between_bodies_take_no_more_iterations(solver, dt):
     model = two_masses(1e5)
     q = model.neutral()

@@ -9,7 +9,6 @@ import leastaction as la
 from leastaction.reference.samples import add_every_force, random_state, random_tree
 
 # each of these compiles a program of its own
-SLOW = pytest.mark.slow
 
 KINDS = ("free", "revolute", "spherical", "prismatic", "universal", "helical", "planar", "cylindrical")
 TIGHT = 1e-14
@@ -32,9 +31,8 @@ def both(model: la.Model, state: la.State, order: int, dt: float, steps: int) ->
     return fast, dense
 
 
-@pytest.mark.parametrize(
-    ("order", "forces"), [(2, True), pytest.param(4, False, marks=SLOW), pytest.param(6, False, marks=SLOW)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("order", "forces"), [(2, True), (4, False), (6, False)])
 def test_steps_are_those_of_newton(order, forces):
     model, state = sample(order, forces)
     fast, dense = both(model, state, order, 0.01, 5)

@@ -4,7 +4,8 @@ Numba looks only at the file of the cached function, not at the files of the fun
 helper would silently run old code. The machine code of each module with entry points therefore lies in a folder named
 by the module and by a hash of its own source and of all kernel sources it imports, directly or not: an edit compiles
 again what it can reach, and nothing else. The folders lie beside the package, or in the user's cache folder where the
-package cannot be written, or where ``LEASTACTION_CACHE_DIR`` says.
+package cannot be written, or where ``LEASTACTION_CACHE_DIR`` says. Of several processes that need the same code at
+the same time one compiles it, and the others wait for the file.
 """
 
 from __future__ import annotations
@@ -20,11 +21,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+try:
+    import fcntl
+except ImportError:  # only POSIX has it; elsewhere each process compiles for itself
+    fcntl = None  # type: ignore[assignment]
+
 from numba.core.caching import Cache, CompileResultCacheImpl, _CacheLocator
 
 PACKAGE = Path(__file__).resolve().parent.parent
 ALWAYS = ("kernels._jit", "kernels._compiler")  # how everything is compiled
 WEEKS = 14 * 86400.0
+PATIENCE = 300.0  # seconds to wait for another process that compiles; one that hangs must not stop all
 
 
 def _source_of(module: str) -> Path | None:
@@ -134,3 +141,48 @@ class KernelCache(Cache):  # type: ignore[misc]
     """Numba's cache of one entry point, kept where this package says."""
 
     _impl_class = _CacheImpl
+    _lock: Any = None
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Machine code from the disk, or None: then this process compiles it, and others that need it wait."""
+        found = super().load_overload(sig, target_context)
+        if found is None and fcntl is not None and self._wait(sig):
+            found = super().load_overload(sig, target_context)
+            if found is not None:
+                self._release()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Write machine code to the disk; who waits for it goes on."""
+        try:
+            super().save_overload(sig, data)
+        finally:
+            self._release()
+
+    def _wait(self, sig: Any) -> bool:
+        """Take the lock of this code; True if another process had it."""
+        self._release()
+        file = self._lock_file(sig)
+        if not _writable(file.parent):
+            return False
+        self._lock = file.open("w")
+        end, waited = time.monotonic() + PATIENCE, False
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return waited
+            except BlockingIOError:
+                waited = True
+                time.sleep(0.1)
+        return waited
+
+    def _lock_file(self, sig: Any) -> Path:
+        """The file by whose lock processes agree on who compiles this code."""
+        name = f"{self._py_func.__qualname__}{sig}"
+        return Path(self.cache_path) / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.lock"
+
+    def _release(self) -> None:
+        """Let go of the lock, if there is one."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
