@@ -31,6 +31,7 @@ def test_pinocchio_gets_the_same_mechanism():
     assert pin.computeTotalMass(peer) == pytest.approx(sum(body.mass for body in m.bodies.values()))
 
 
+@pytest.mark.slow
 def test_rows_say_what_they_are_compared_with(monkeypatch):
     monkeypatch.setattr(bench, "derivative_time", lambda model, state, order, dt: (1.0, float(order) ** 2))
     rows = bench_linearize.bench_orders()

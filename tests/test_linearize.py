@@ -58,7 +58,8 @@ CASES = {
 @pytest.mark.parametrize(
     ("s", "case"),
     [
-        *((s, case) for s in (1, 2) for case in CASES),
+        *((s, case) for s in (1, 2) for case in CASES if case != "forces"),
+        *(pytest.param(s, "forces", marks=pytest.mark.slow) for s in (1, 2)),
         *(pytest.param(3, case, marks=pytest.mark.slow) for case in CASES),
         pytest.param(4, "springs, dampers and control", marks=pytest.mark.slow),
     ],
@@ -135,6 +136,7 @@ def test_the_step_is_symplectic(s, stiffness):
     assert np.abs(A.T @ form1 @ A - form0).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_the_step_is_symplectic_with_forces_on_bodies():
     model = tree(6, stiffness=2.0, forces=True)
     state = moving(model, 7)

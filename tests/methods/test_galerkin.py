@@ -142,7 +142,7 @@ class Probe:
         return x, xi
 
 
-@pytest.mark.parametrize("s", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("s", [1, *(pytest.param(s, marks=pytest.mark.slow) for s in (2, 3))])
 def test_the_residual_is_the_gradient_of_the_discrete_action(s):
     probe = Probe(tree(1), s, 0.05, 2)
     r, _, _ = probe(probe.xi)

@@ -69,6 +69,7 @@ def same(model, state, duration, bound, dt=0.01, options=WHOLE, counts=True, **m
     return exact
 
 
+@pytest.mark.slow
 def test_the_same_steps_from_the_whole_system():
     """Loop, rotor, springs, contacts between bodies, friction, limits, a body without mass: all in one."""
     model, state = everything()
