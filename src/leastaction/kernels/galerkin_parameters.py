@@ -27,7 +27,7 @@ from leastaction.kernels.legendre import momenta
 def with_constants(system, const):
     """The same mechanism with other constants of its tree; arrays are returned, so references must be counted."""
     t = system.tree
-    tree = Tree(t.rows, const, t.rates, t.armature, t.gravity, t.origin, t.moves)
+    tree = Tree(t.rows, const, t.rates, t.armature, t.gravity, t.origin, t.moves, t.splines)
     return System(tree, system.coordinates, system.passive, system.forces, system.loops, system.constraints)
 
 
