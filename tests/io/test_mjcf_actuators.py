@@ -1,0 +1,103 @@
+"""Actuators of MJCF files: motors, and servos from position and velocity actuators."""
+
+from __future__ import annotations
+
+import pytest
+
+import leastaction as la
+
+BALL = '<geom type="sphere" size="0.1"/>'
+
+
+class TestActuators:
+    MODEL = (
+        '<worldbody><body name="a"><joint name="h"/>'
+        + BALL
+        + '<body name="b"><joint name="b" type="ball"/>'
+        + BALL
+        + '</body></body><body name="f"><freejoint name="f"/>'
+        + BALL
+        + "</body></worldbody>"
+        '<tendon><fixed name="t"><joint joint="h" coef="2"/></fixed></tendon><actuator>\n{}\n</actuator>'
+    )
+
+    def load(self, mjcf, actuator, **options):
+        return la.load(mjcf(self.MODEL.format(actuator)), **options)
+
+    @pytest.mark.parametrize(
+        ("text", "gear", "coordinate", "effort"),
+        [
+            ('<motor name="m" joint="h" gear="5"/>', 5, 0, None),
+            ('<motor name="m" joint="h" ctrlrange="-2 3"/>', 1, 0, 3),
+            ('<general name="m" joint="h" gainprm="4" ctrlrange="-1 1"/>', 1, 0, 4),
+            ('<general name="m" joint="h" gainprm="4" ctrlrange="-1 1" forcerange="-3 3"/>', 1, 0, 3),
+            ('<motor name="m" joint="b" gear="0 0 2"/>', 2, 2, None),
+        ],
+    )
+    def test_motor(self, mjcf, text, gear, coordinate, effort):
+        actuator = self.load(mjcf, text).actuators["m"]
+        assert (actuator.gear, actuator.coordinate, actuator.effort) == (gear, coordinate, effort)
+
+    @pytest.mark.parametrize(
+        ("text", "gains"),
+        [
+            ('<position joint="h" kp="3" kv="0.5" gear="2" forcerange="-4 4"/>', (3.0, 0.5, 4.0)),
+            ('<velocity joint="h" kv="3" gear="2"/>', (0.0, 3.0, None)),
+        ],
+    )
+    def test_servo(self, mjcf, text, gains):
+        m = self.load(mjcf, text)
+        servo = m.actuators["actuator_0"]
+        assert (servo.kp, servo.kd, servo.effort) == gains
+        assert servo.gear == 2
+        assert not any("is a servo" in note for note in m.notes)
+
+    def test_servo_with_a_law_of_its_own_is_noted(self, mjcf):
+        text = '<general joint="h" biastype="affine" gainprm="4" biasprm="0 -3 -1" gear="2"/>'
+        m = self.load(mjcf, text)
+        assert not m.actuators["actuator_0"].is_servo
+        assert any("model.xml:3: " in note and "is a servo" in note for note in m.notes)
+
+    def test_servo_pulls_as_in_mujoco(self, mjcf):
+        """Generalised force at a state, with a joint that counts from ref and an input."""
+        mujoco = pytest.importorskip("mujoco")
+        inside = (
+            '<compiler angle="radian"/><option gravity="0 0 0"/><worldbody><body><joint name="h" ref="0.3"/>'
+            '<geom type="sphere" size="0.1" pos="0.5 0 0" mass="1"/></body></worldbody>'
+            '<actuator><position name="s" joint="h" kp="3" kv="0.5" gear="2"/></actuator>'
+        )
+        mj = mujoco.MjModel.from_xml_string(f"<mujoco>{inside}</mujoco>")
+        data = mujoco.MjData(mj)
+        data.qpos[0], data.qvel[0], data.ctrl[0] = 0.7, -0.4, 0.2
+        mujoco.mj_forward(mj, data)
+        model = la.load(mjcf(inside)).build()
+        # the input counts from ref, as the coordinate does
+        tau = model.actuate({"s": 0.2 - 2 * 0.3})
+        a = la.forward_dynamics(model, [0.7 - 0.3], [-0.4], tau)
+        assert a == pytest.approx(data.qacc, rel=1e-9)  # measured 1e-15
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            '<motor name="m" joint="f" gear="1"/>',
+            '<motor name="m" tendon="t"/>',
+            '<motor name="m" joint="b" gear="1 1"/>',
+        ],
+    )
+    def test_what_has_no_place_is_noted(self, mjcf, text):
+        m = self.load(mjcf, text)
+        assert m.actuators == {}
+        assert any("'m' does not act on one coordinate" in note for note in m.notes)
+
+    @pytest.mark.parametrize(
+        ("text", "name"),
+        [
+            ('<muscle name="m" joint="h" lengthrange="0 1"/>', "muscle"),
+            ('<position name="m" tendon="t" kp="3"/>', "actuators"),
+            ('<motor name="m" joint="h" armature="1"/>', "actuators"),
+        ],
+    )
+    def test_what_acts_undriven_is_refused(self, mjcf, text, name):
+        with pytest.raises(la.ModelError, match=rf'model.xml:3: <\w+ name="m">: .*allow=\("{name}",\)'):
+            self.load(mjcf, text)
+        assert self.load(mjcf, text, allow=(name,)).actuators == {}
