@@ -47,8 +47,8 @@ lint: $(VENV)/.test  ## check style and types
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-# The kernels are compiled once, by two processes, before two test processes would both compile the same ones.
-WARMUP := $(BIN)/leastaction warmup --form full & full=$$!; $(BIN)/leastaction warmup --form plain && wait $$full
+# The kernels are compiled once, before two test processes would both want the same ones.
+WARMUP := $(BIN)/leastaction warmup --processes 2
 
 # The tests of pages need a browser. Where it cannot be had they are skipped, and pytest says so.
 browser:

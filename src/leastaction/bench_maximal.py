@@ -141,13 +141,39 @@ def _chains() -> list[bench.Row]:
 
 
 def _loops() -> list[bench.Row]:
+    """Ten seconds of 16 segments of four links, also by MuJoCo; and 16 four-bars side by side."""
     from leastaction import models
+    from leastaction.papers import peer_mujoco
+    from leastaction.papers.bruedigam2020_fig6 import TILT
+    from leastaction.papers.bruedigam_chains import LENGTH, MASS, WIDTH, segments
 
+    chain, steps, dt = segments(16, tilt=TILT), 1000, 0.01
+    mine, count = step_time(chain, chain.state(), Maximal(solver=Newton(1e-10)), dt, steps)
+    peer = peer_mujoco.segments_model(16, np.pi / 4, TILT, (LENGTH, MASS, WIDTH), dt)
+    theirs, gap = mujoco_chain_time(peer, steps), peer_mujoco.swing_segments(peer, steps)[1].max()
+    what = f"maximal step of 16 four-link segments, {count:.2f} iterations; MuJoCo, which opens {1e3 * gap:.0f} mm"
+    out = [bench.Row("maximal", what, "us", mine, theirs, mine / theirs, 1.0)]
     model = models.n_four_bar(16).build()
     rates = np.array([-1.0 if name.startswith("base") else 1.0 for name in model.joint_names])
     mine, count = step_time(model, model.state(v=rates), Maximal(solver=Newton(1e-10)), 0.01, 100)
-    what = f"maximal step of 16 four-bars in series, {count:.2f} iterations"
-    return [bench.Row("maximal", what, "us", mine, None, mine, None)]
+    what = f"maximal step of 16 four-bars side by side, {count:.2f} iterations"
+    return [*out, bench.Row("maximal", what, "us", mine, None, mine, None)]
+
+
+def mujoco_chain_time(peer: Any, steps: int) -> float:
+    """Microseconds of a step from the start, the smallest over repeats, in one call and without energies."""
+    import mujoco
+
+    peer.opt.enableflags = 0
+    data = mujoco.MjData(peer)
+
+    def roll() -> None:
+        mujoco.mj_resetData(peer, data)
+        mujoco.mj_step(peer, data, steps)
+
+    seconds = bench.best(roll, least=3) / steps
+    peer.opt.enableflags = int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+    return 1e6 * seconds
 
 
 def _contacts() -> list[bench.Row]:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import gc
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +51,7 @@ class Done(NamedTuple):
     compiled: tuple[str, ...]
 
 
+@lru_cache(maxsize=1)
 def variants() -> dict[str, Model]:
     """A small model for each form of the kernels."""
     plain = models.spherical_pendulum()
@@ -83,10 +86,7 @@ def _with_function(model: Model, method: str) -> Trajectory:
 
 
 def _loops_alone(model: Model, method: str) -> Trajectory:
-    """Two steps of a mechanism with loops but no forces on bodies, for which Galerkin has a smaller program.
-
-    It belongs to the plain form here, so that two processes have about the same to do.
-    """
+    """Two steps of a mechanism with loops but no forces on bodies, for which Galerkin has a smaller program."""
     return _run(model if model.loop_names else models.four_bar().build(), method)
 
 
@@ -119,6 +119,7 @@ JOBS: dict[str, Callable[[Model], Any]] = {
     "simulate, rk4, with step control": _with_step_control,
     "simulate, galerkin:2, loops alone": partial(_loops_alone, method="galerkin:2"),
     "simulate, maximal, in contact": _touching,
+    "linearize, galerkin:2": _linearize,
     "Trajectory.energy": lambda model: _run(model, "rk4").energy,
     "Trajectory.momentum": lambda model: _run(model, "rk4").momentum,
     "Trajectory.constraint_error": lambda model: _run(model, "rk4").constraint_error,
@@ -138,28 +139,23 @@ JOBS: dict[str, Callable[[Model], Any]] = {
     "body_twists": lambda model: dynamics.body_twists(model, None, None),
     "wrench_forces": lambda model: dynamics.wrench_forces(model, None, {model.body_names[0]: np.zeros(6)}),
     "inverse_dynamics_derivatives": lambda model: derivatives.inverse_dynamics_derivatives(model, None, None, None),
-    "linearize, galerkin:2": _linearize,
     "lagrangian_hessian": lambda model: lagrangian_hessian(model, None),
     "project": lambda model: observe.project(model, model.state()),
 }
 """What is run for each form of the kernels."""
 
 
-def warm_up(console: Any, form: str | None = None) -> list[Done]:
+def warm_up(console: Any, form: str | None = None, processes: int = 1) -> list[Done]:
     """Run every job for both forms, or for one; a line for each that compiled something, and a summary."""
     from leastaction.kernels._cache import cache_folder
 
-    # compiling makes millions of objects that live on: looking through them again and again costs a seventh of its time
-    gc.set_threshold(100_000, 10, 10)
     begin, out = time.perf_counter(), []
-    for variant, model in variants().items():
-        if form not in (None, variant):
-            continue
-        for name, job in JOBS.items():
-            with console.status(f"{variant}: {name}"):
-                out.append(_time(variant, name, job, model))
-            if out[-1].compiled:
-                words = f"{out[-1].seconds:6.1f} s  {variant}: {name} (compiled {', '.join(out[-1].compiled)})"
+    work = [(variant, name) for name in JOBS for variant in FORMS if form in (None, variant)]
+    with console.status("compiling"):
+        for done in _shared(work, processes) if processes > 1 else map(_do, work):
+            out.append(done)
+            if done.compiled:
+                words = f"{done.seconds:6.1f} s  {done.variant}: {done.job} (compiled {', '.join(done.compiled)})"
                 console.print(words, markup=False, soft_wrap=True)
 
     # what it came to
@@ -168,6 +164,24 @@ def warm_up(console: Any, form: str | None = None) -> list[Done]:
     words += f", {time.perf_counter() - begin:.1f} s; cache: {cache_folder()}"
     console.print(words, markup=False, soft_wrap=True)
     return out
+
+
+def _shared(work: list[tuple[str, str]], processes: int) -> Iterator[Done]:
+    """The jobs in several processes, each of which takes the next one; what one compiles the others wait for."""
+    pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
+    try:
+        for future in as_completed([pool.submit(_do, each) for each in work]):
+            yield future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _do(work: tuple[str, str]) -> Done:
+    """One job for one form."""
+    # compiling makes millions of objects that live on: looking through them again and again costs a seventh of its time
+    gc.set_threshold(100_000, 10, 10)
+    variant, name = work
+    return _time(variant, name, JOBS[name], variants()[variant])
 
 
 def compile_times() -> dict[str, float]:

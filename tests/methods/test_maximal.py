@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.kernels.layout import NOWHERE
 from leastaction.model.configuration import difference
 from leastaction.model.couplings import common_ancestor, elimination
 from leastaction.papers.common import pendulum
@@ -193,6 +194,13 @@ def test_plan_of_the_elimination():
     plan = elimination([0, 0, 1, 2], [], [(0, 5, [1, 3])])
     assert plan["order"].tolist() == [[3, 0], [2, 0], [4, 1], [1, 0]]
     assert plan["near"][plan["first"][2] : plan["first"][3]].tolist() == [4]
+    # row 3 hands its coupling to row 2 in the same place; row 1 has one already, so that of row 2 is added to it
+    slot = plan["slot"]
+    assert slot[3, 4] == slot[2, 4] != slot[1, 4]
+    assert plan["moves"][plan["first"][3], :4].tolist() == [slot[3, 4], slot[4, 3], slot[2, 4], slot[4, 2]]
+    assert plan["moves"][plan["first"][4], :4].tolist() == [slot[4, 1], slot[1, 4], NOWHERE, NOWHERE]
+    # the diagonal block of the multipliers, and that of row 1
+    assert sorted(plan["fill"].tolist()) == [-6, -6, -3]
 
 
 def test_refuses_an_open_loop_by_name():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.methods.base import Clock, Control
 from leastaction.papers.bruedigam_chains import segments
 
 DT = 0.01
@@ -38,6 +39,22 @@ def test_legs_of_a_strandbeest():
     run = la.simulate(model, start, dt=DT, duration=3.0, method=la.Maximal())
     check(run, 1e-11, 0.03)  # measured 2e-13, 0.007
     assert np.ptp(run.q[:, model.joints["crank_hinge"].q]) > 2 * np.pi
+
+
+def test_rates_along_the_graph_are_those_of_the_dense_projection():
+    # redundant loops that share bodies, a ball with a rotor, and a velocity constraint that is not zero at rest
+    m = la.models.n_four_bar(3)
+    m.add_body("bob", mass=0.5, com=(0.0, 0.1, -0.2), inertia=(0.01, 0.01, 0.01))
+    m.add_joint("ball", "spherical", parent="bar2", child="bob", armature=0.02)
+    row = np.array([[0.3, -1.0, 0.2, 0.5, 0.0, 0.1]])
+    m.add_constraint(la.Constraint(("bob",), lambda p, v: row @ v[0] - 0.4, lambda p, v: row, kind="velocity"))
+    model, method = m.build(), la.Maximal()
+    state = la.project(model, model.state(v={"base0": -1.0, "ball": [0.3, 0.2, -0.5]}))
+    memory, still = method.start(model, state), Control(np.zeros((0, model.nv)))
+    chunk = method.rollout(model, memory, Clock(0.0, DT), 0, 5, 1, still)
+    q, v = method.state(model, memory)
+    assert np.abs(chunk.q[-1] - q).max() == 0.0
+    assert np.abs(chunk.v[-1] - v).max() < 1e-12 * np.abs(v).max()  # measured
 
 
 @pytest.mark.slow

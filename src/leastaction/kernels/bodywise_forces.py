@@ -169,10 +169,21 @@ def mean_twists(tree, B, h, middle, V):
 
 @optional(None)
 def start_forces(forces, system, t, B, h, f):
-    """Add all forces on bodies but springs to B.F0, with the mean twists; B.F0 holds gravity in B.F0 already."""
+    """Add all forces on bodies but springs to B.F0, with the mean twists; B.F0 holds gravity already."""
     tree = system.tree
+    if only_springs(forces):
+        return
     mean_twists(tree, B, h, False, f.V)
     forces_at(forces, system, t, B.P0, f, B.F0)
+
+
+@kernel
+def only_springs(forces):
+    """Whether no force on bodies is anything but a spring between points."""
+    found = False
+    for k in range(forces.kind.shape[0]):
+        found = found or forces.kind[k, 0] != POINT_SPRING
+    return not found
 
 
 @optional(None)
@@ -261,14 +272,15 @@ def couple(plan, E, D, i, j, M):
 
 @optional(None)
 def end_forces(forces, system, t, B, h, f, F1):
-    """F1: all forces at the end of the step, springs included."""
+    """Add all forces at the end of the step to F1, springs included; it holds gravity already."""
     tree = system.tree
-    mean_twists(tree, B, h, False, f.V)
-    # the same twist, seen at the end: its linear part belongs to the row at k+1
-    for i in range(1, tree.rows.shape[0]):
-        w, p0, p1 = ld3(f.V, i, 0), ld3(B.P0, i, 9), ld3(B.P1, i, 9)
-        st6(f.V, i, 0, join(w, sub3(ld3(f.V, i, 3), cross(w, sub3(p1, p0)))))
-    forces_at(forces, system, t, B.P1, f, F1)
+    if not only_springs(forces):
+        mean_twists(tree, B, h, False, f.V)
+        # the same twist, seen at the end: its linear part belongs to the row at k+1
+        for i in range(1, tree.rows.shape[0]):
+            w, p0, p1 = ld3(f.V, i, 0), ld3(B.P0, i, 9), ld3(B.P1, i, 9)
+            st6(f.V, i, 0, join(w, sub3(ld3(f.V, i, 3), cross(w, sub3(p1, p0)))))
+        forces_at(forces, system, t, B.P1, f, F1)
     for k in range(forces.kind.shape[0]):
         if forces.kind[k, 0] == POINT_SPRING:
             i, j, _, a1, _, b1, g, _ = spring_at_middle(forces, k, B, h)

@@ -9,7 +9,10 @@ follows the graph, as in Bruedigam et al. 2023, Algorithms 3 and 4.
 
     order (N, 2)       nodes in the order of elimination, and whether one holds multipliers
     first (N+2,), near nodes that a node is coupled with when its turn comes: near[first[i]:first[i+1]]
-    slot  (N+1, N+1)   where block D_ij is kept, or -1
+    slot  (N+1, N+1)   where block D_ij is kept, or -1; D_pj of a parent takes the place of D_ij where it is new
+    moves (couplings, 5)  places of D_ij, D_ji, D_pj, D_jp with j = near[k] and p the parent of i (NOWHERE for the world
+                       and for multipliers), and where its list of fill-in begins
+    fill               places of D_jq, for all j and q that are coupled with i; -2-i is the diagonal block of node i
     parts (nodes, 3)   node of multipliers, its first constraint row, number of rows
     E     (slots, 36)  blocks beside the diagonal
     y, Y, Z            dq = y - Y . eta_parent - sum_j Z_j . eta_j;  for multipliers dlam = y - sum_j U_j eta_j
@@ -27,10 +30,10 @@ from leastaction.kernels._jit import MEMORY_OPTIONS, either, kernel, optional, s
 from leastaction.kernels._lanes import ld6, st6
 from leastaction.kernels.bodywise_recursion import (
     add_blocks,
-    ball_factors,
-    ball_numbers,
     ball_rows,
     body_block,
+    eliminate_ball,
+    eliminate_screw,
     inward_bodies,
     less_outer,
     load_block,
@@ -40,8 +43,9 @@ from leastaction.kernels.bodywise_recursion import (
     times,
     transposed_times,
 )
-from leastaction.kernels.layout import BALL, IU, KIND, MASS, PARENT, Floats, Ints
-from leastaction.spatial._source.vector import add6, axpy6, dot6
+from leastaction.kernels.layout import BALL, IU, KIND, MASS, NOWHERE, PARENT, Floats, Ints
+from leastaction.spatial._source.mrp import add9, scale9
+from leastaction.spatial._source.vector import add6, axpy6, dot6, matmul
 
 
 class Couplings(NamedTuple):
@@ -51,13 +55,15 @@ class Couplings(NamedTuple):
     first: Ints
     near: Ints
     slot: Ints
+    moves: Ints
+    fill: Ints
     parts: Ints
 
 
 class Blocks(NamedTuple):
     """Scratch memory: blocks beside the diagonal, and for each coupling at its elimination three rows or a block.
 
-    eps (1,): 0, or the size below which multipliers are found in least squares.
+    C: a table to solve in. eps (1,): 0, or the size below which multipliers are found in least squares.
     """
 
     E: Floats
@@ -69,11 +75,12 @@ class Blocks(NamedTuple):
 @optional(None, MEMORY_OPTIONS)
 def make_blocks(plan):
     """Scratch memory of the couplings."""
-    slots = 0
-    for i in range(plan.slot.shape[0]):
-        for j in range(plan.slot.shape[1]):
-            slots = max(slots, plan.slot[i, j] + 1)
-    return Blocks(np.zeros((slots, 36)), np.zeros((plan.near.size, 36)), np.zeros((12, 12)), np.zeros(1))
+    slots, most = 0, 0
+    for k in range(plan.near.size):
+        slots = max(slots, plan.moves[k, 0] + 1, plan.moves[k, 1] + 1)
+    for i in range(plan.first.size - 1):
+        most = max(most, plan.first[i + 1] - plan.first[i])
+    return Blocks(np.zeros((slots, 36)), np.zeros((plan.near.size, 36)), np.zeros((12, 7 + 6 * most)), np.zeros(1))
 
 
 @optional(0)
@@ -117,6 +124,26 @@ def rank_one(plan, E, D, i, j, h, x):
             store_block(E.E, k, less_outer(load_block(E.E, k), h, x))
 
 
+@kernel
+def hand(E, D, start, end, M):
+    """A block that moves from one place to another (see ``moves``): it is added there, or stays where it is."""
+    if end == start:
+        store_block(E.E, end, M)
+    elif end >= 0:
+        store_block(E.E, end, add_blocks(load_block(E.E, end), M))
+    else:
+        store_block(D, -2 - end, add_blocks(load_block(D, -2 - end), M))
+
+
+@kernel
+def fill_in(E, D, end, h, x):
+    """Less h x^T at a place."""
+    if end >= 0:
+        store_block(E.E, end, less_outer(load_block(E.E, end), h, x))
+    else:
+        store_block(D, -2 - end, less_outer(load_block(D, -2 - end), h, x))
+
+
 @sweep
 def eliminate_row(tree, plan, B, E, i, h):
     """Eliminate the joint of row i and hand what is left, couplings included, to its parent."""
@@ -124,83 +151,96 @@ def eliminate_row(tree, plan, B, E, i, h):
     if tree.const[i, MASS] > 0.0:
         l = axpy6(-0.5 * h, ld6(B.F0, i, 0), add6(l, ld6(B.L, i, 0)))
         D = add_blocks(D, body_block(tree.const, i, B, h))
-    rho = ld6(B.rho, i, 0)
-    l = add6(l, times(D, rho))
+    l = add6(l, times(D, ld6(B.rho, i, 0)))
     d, p = tree.rows[i, IU], tree.rows[i, PARENT]
-    m = 3 if tree.rows[i, KIND] == BALL else 1
-    # dq = y - Y . eta_parent - sum_j Z_j . eta_j
-    F = ball_factors(B, d, D) if m == 3 else screw_factors(B, d, D)
-    y = ball_numbers(B, d, l, F) if m == 3 else (-(dot6(ld6(B.S0, d, 0), l) + B.c[d]) / F[3], 0.0, 0.0)
-    for a in range(m):
-        B.y[d + a] = y[a]
-    put_rows(B, d, m, F, D, B.Y, d)
-    for k in range(plan.first[i], plan.first[i + 1]):
-        put_rows_across(B, d, m, F, load_block(E.E, plan.slot[i, plan.near[k]]), E.Z, k)
-    # columns: what dq does to this row and to coupled nodes
-    left = D
-    for a in range(m):
-        S1 = ld6(B.S1, d + a, 0)
-        column = times(D, S1)
-        l = axpy6(y[a], column, l)
-        left = less_outer(left, column, ld6(B.Y, d + a, 0))
-        for k in range(plan.first[i], plan.first[i + 1]):
-            j = plan.near[k]
-            rank_one(plan, E, B.D, p, j, column, ld6(E.Z, k, 6 * a))
-            g = times(load_block(E.E, plan.slot[j, i]), S1)
-            st6(B.W, j, 0, axpy6(y[a], g, ld6(B.W, j, 0)))
-            rank_one(plan, E, B.D, j, p, g, ld6(B.Y, d + a, 0))
-            for q in range(plan.first[i], plan.first[i + 1]):
-                rank_one(plan, E, B.D, j, plan.near[q], g, ld6(E.Z, q, 6 * a))
-    # couplings move to the parent
-    for k in range(plan.first[i], plan.first[i + 1]):
-        j = plan.near[k]
-        towards = load_block(E.E, plan.slot[j, i])
-        st6(B.W, j, 0, add6(ld6(B.W, j, 0), times(towards, rho)))
-        add_to(plan, E, B.D, p, j, load_block(E.E, plan.slot[i, j]))
-        add_to(plan, E, B.D, j, p, towards)
+    if tree.rows[i, KIND] == BALL:
+        D, l, F, H = eliminate_ball(B, d, D, l)
+        couple_ball(plan, B, E, i, d, F, H)
+    else:
+        D, l, s, column = eliminate_screw(B, d, D, l)
+        couple_screw(plan, B, E, i, d, s, column)
     if p > 0:
         st6(B.W, p, 0, add6(ld6(B.W, p, 0), l))
-        store_block(B.D, p, add_blocks(load_block(B.D, p), left))
+        store_block(B.D, p, add_blocks(load_block(B.D, p), D))
 
 
 @kernel
-def screw_factors(B, d, D):
-    """The pivot of a screw, in the place it has among the factors of a ball."""
-    p = dot6(ld6(B.S0, d, 0), times(D, ld6(B.S1, d, 0))) + B.K[d, 0]
-    return (0.0, 0.0, 0.0, p, 0.0, 0.0, 1.0, 0.0, 1.0)
+def couple_screw(plan, B, E, i, d, s, h):
+    """What the elimination of a screw does to the nodes coupled with its row; s, h as ``eliminate_screw`` gives them.
+
+    Z_j = s S0^T D_ij,  g = D_ji S1:  D_pj += D_ij - h Z_j,  D_jp += D_ji - g Y,  D_jq -= g Z_q,  W_j += D_ji rho + g y
+    """
+    first, last = plan.first[i], plan.first[i + 1]
+    for k in range(first, last):
+        st6(E.Z, k, 0, scaled6(s, transposed_times(load_block(E.E, plan.moves[k, 0]), ld6(B.S0, d, 0))))
+    for k in range(first, last):
+        j, out, back, up, down = plan.near[k], plan.moves[k, 0], plan.moves[k, 1], plan.moves[k, 2], plan.moves[k, 3]
+        towards = load_block(E.E, back)
+        g = times(towards, ld6(B.S1, d, 0))
+        st6(B.W, j, 0, axpy6(B.y[d], g, add6(ld6(B.W, j, 0), times(towards, ld6(B.rho, i, 0)))))
+        if up != NOWHERE:
+            hand(E, B.D, out, up, less_outer(load_block(E.E, out), h, ld6(E.Z, k, 0)))
+            hand(E, B.D, back, down, less_outer(towards, g, ld6(B.Y, d, 0)))
+        for q in range(first, last):
+            fill_in(E, B.D, plan.fill[plan.moves[k, 4] + q - first], g, ld6(E.Z, q, 0))
 
 
 @kernel
-def put_rows(B, d, m, F, D, out, at):
-    """Rows (S0^T D S1 + K)^-1 S0^T D_j of a joint with m coordinates and the factors F, into rows at.. of out."""
-    if m == 1:
-        st6(out, at, 0, scaled6(1.0 / F[3], transposed_times(D, ld6(B.S0, d, 0))))
-        return
-    z0, z1, z2 = ball_rows(B, d, D, F)
-    st6(out, at, 0, z0)
-    st6(out, at + 1, 0, z1)
-    st6(out, at + 2, 0, z2)
+def couple_ball(plan, B, E, i, d, F, H):
+    """The same for a ball, with the factors F of its pivot and three columns H."""
+    first, last = plan.first[i], plan.first[i + 1]
+    for k in range(first, last):
+        z0, z1, z2 = ball_rows(B, d, load_block(E.E, plan.moves[k, 0]), F)
+        st6(E.Z, k, 0, z0)
+        st6(E.Z, k, 6, z1)
+        st6(E.Z, k, 12, z2)
+    for k in range(first, last):
+        j, out, back, up, down = plan.near[k], plan.moves[k, 0], plan.moves[k, 1], plan.moves[k, 2], plan.moves[k, 3]
+        towards = load_block(E.E, back)
+        G = (times(towards, ld6(B.S1, d, 0)), times(towards, ld6(B.S1, d + 1, 0)), times(towards, ld6(B.S1, d + 2, 0)))
+        w = add6(ld6(B.W, j, 0), times(towards, ld6(B.rho, i, 0)))
+        st6(B.W, j, 0, axpy6(B.y[d + 2], G[2], axpy6(B.y[d + 1], G[1], axpy6(B.y[d], G[0], w))))
+        if up != NOWHERE:
+            hand(E, B.D, out, up, less_outer3(load_block(E.E, out), H, E.Z, k, 0, 6))
+            hand(E, B.D, back, down, less_outer3(towards, G, B.Y, d, 1, 0))
+        for q in range(first, last):
+            end = plan.fill[plan.moves[k, 4] + q - first]
+            for a in range(3):
+                fill_in(E, B.D, end, G[a], ld6(E.Z, q, 6 * a))
 
 
 @kernel
-def put_rows_across(B, d, m, F, D, out, k):
-    """The same, into the columns of row k of out."""
-    if m == 1:
-        st6(out, k, 0, scaled6(1.0 / F[3], transposed_times(D, ld6(B.S0, d, 0))))
-        return
-    z0, z1, z2 = ball_rows(B, d, D, F)
-    st6(out, k, 0, z0)
-    st6(out, k, 6, z1)
-    st6(out, k, 12, z2)
+def less_outer3(D, H, X, k, down, right):
+    """D less the three products of H with rows of X: from row k and column 0 on, each so far down and to the right."""
+    D = less_outer(D, H[0], ld6(X, k, 0))
+    D = less_outer(D, H[1], ld6(X, k + down, right))
+    return less_outer(D, H[2], ld6(X, k + 2 * down, 2 * right))
+
+
+# --- nodes of multipliers -------------------------------------------------------------------------------------------
+@kernel
+def unpack(D, i, C, o):
+    """Block i in rows 0 to 5 and columns o to o+5 of a table."""
+    for a in range(2):
+        for r in range(3):
+            for b in range(2):
+                for c in range(3):
+                    C[3 * a + r, o + 3 * b + c] = D[i, 18 * a + 9 * b + 3 * r + c]
+
+
+@kernel
+def pack(C, o, D, i):
+    """The way back."""
+    for a in range(2):
+        for r in range(3):
+            for b in range(2):
+                for c in range(3):
+                    D[i, 18 * a + 9 * b + 3 * r + c] = C[3 * a + r, o + 3 * b + c]
 
 
 @sweep
-def invert6(D, i, C):
-    """C (6, 12): the inverse of block i in its right half, by Gauss-Jordan with row pivoting; False if singular."""
-    for r in range(6):
-        for c in range(6):
-            C[r, c] = D[i, 18 * (r // 3) + 9 * (c // 3) + 3 * (r % 3) + c % 3]
-            C[r, 6 + c] = 1.0 if r == c else 0.0
+def solve_in_place(C, width):
+    """Rows 0 to 5 of C = (A, R) become (., A^-1 R), by Gauss-Jordan with row pivoting; False if A is singular."""
     for c in range(6):
         best, at = abs(C[c, c]), c
         for r in range(c + 1, 6):
@@ -209,31 +249,28 @@ def invert6(D, i, C):
         if not best > 0.0:
             return False
         if at != c:
-            for e in range(12):
+            for e in range(c, width):
                 C[c, e], C[at, e] = C[at, e], C[c, e]
         s = 1.0 / C[c, c]
-        for e in range(12):
+        for e in range(c + 1, width):
             C[c, e] *= s
         for r in range(6):
             if r != c:
                 t = C[r, c]
-                for e in range(c, 12):
+                for e in range(c + 1, width):
                     C[r, e] -= t * C[c, e]
     return True
 
 
 @sweep
-def least_squares6(D, i, eps, C):
-    """C (12, 12): in the upper right quarter the matrix X that makes |D_i X - 1|^2 + eps^2 |X|^2 least.
+def least_squares_in_place(C, width, eps):
+    """The same with the X that makes |A X - R|^2 + eps^2 |X|^2 least.
 
-    Householder reflections of (D_i; eps): as exact for small singular values as for large ones.
+    Householder reflections of (A; eps): as exact for small singular values as for large ones.
     """
     for r in range(6):
-        for c in range(6):
-            C[r, c] = D[i, 18 * (r // 3) + 9 * (c // 3) + 3 * (r % 3) + c % 3]
-            C[r, 6 + c] = 1.0 if r == c else 0.0
+        for c in range(width):
             C[6 + r, c] = eps if r == c else 0.0
-            C[6 + r, 6 + c] = 0.0
     for c in range(6):
         square = 0.0
         for r in range(c, 12):
@@ -242,7 +279,7 @@ def least_squares6(D, i, eps, C):
         # reflection I - v v^T / s with v = column minus size e_c
         s = square - C[c, c] * size
         C[c, c] -= size
-        for e in range(c + 1, 12):
+        for e in range(c + 1, width):
             t = 0.0
             for r in range(c, 12):
                 t += C[r, c] * C[r, e]
@@ -251,7 +288,7 @@ def least_squares6(D, i, eps, C):
                 C[r, e] -= t * C[r, c]
         C[c, c] = size
     for c in range(5, -1, -1):
-        for e in range(6, 12):
+        for e in range(6, width):
             t = C[c, e]
             for k in range(c + 1, 6):
                 t -= C[c, k] * C[k, e]
@@ -259,68 +296,49 @@ def least_squares6(D, i, eps, C):
 
 
 @kernel
-def right_half(C):
-    """The inverse that ``invert6`` leaves, as four blocks."""
+def plus_product(D, A, B):
+    """D + A B of 6x6 matrices, each four blocks."""
     return (
-        (C[0, 6], C[0, 7], C[0, 8], C[1, 6], C[1, 7], C[1, 8], C[2, 6], C[2, 7], C[2, 8]),
-        (C[0, 9], C[0, 10], C[0, 11], C[1, 9], C[1, 10], C[1, 11], C[2, 9], C[2, 10], C[2, 11]),
-        (C[3, 6], C[3, 7], C[3, 8], C[4, 6], C[4, 7], C[4, 8], C[5, 6], C[5, 7], C[5, 8]),
-        (C[3, 9], C[3, 10], C[3, 11], C[4, 9], C[4, 10], C[4, 11], C[5, 9], C[5, 10], C[5, 11]),
-    )  # fmt: skip
-
-
-@kernel
-def product(A, D):
-    """A D of 6x6 matrices, each four blocks."""
-    columns = (
-        times(A, (D[0][0], D[0][3], D[0][6], D[2][0], D[2][3], D[2][6])),
-        times(A, (D[0][1], D[0][4], D[0][7], D[2][1], D[2][4], D[2][7])),
-        times(A, (D[0][2], D[0][5], D[0][8], D[2][2], D[2][5], D[2][8])),
-        times(A, (D[1][0], D[1][3], D[1][6], D[3][0], D[3][3], D[3][6])),
-        times(A, (D[1][1], D[1][4], D[1][7], D[3][1], D[3][4], D[3][7])),
-        times(A, (D[1][2], D[1][5], D[1][8], D[3][2], D[3][5], D[3][8])),
+        add9(D[0], add9(matmul(A[0], B[0]), matmul(A[1], B[2]))),
+        add9(D[1], add9(matmul(A[0], B[1]), matmul(A[1], B[3]))),
+        add9(D[2], add9(matmul(A[2], B[0]), matmul(A[3], B[2]))),
+        add9(D[3], add9(matmul(A[2], B[1]), matmul(A[3], B[3]))),
     )
-    a, b, c, d, e, f = columns
-    return (
-        (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2]),
-        (d[0], e[0], f[0], d[1], e[1], f[1], d[2], e[2], f[2]),
-        (a[3], b[3], c[3], a[4], b[4], c[4], a[5], b[5], c[5]),
-        (d[3], e[3], f[3], d[4], e[4], f[4], d[5], e[5], f[5]),
-    )  # fmt: skip
 
 
 @kernel
 def negative(D):
     """-D."""
-    return (
-        tuple_neg(D[0]), tuple_neg(D[1]), tuple_neg(D[2]), tuple_neg(D[3]),
-    )  # fmt: skip
-
-
-@kernel
-def tuple_neg(a):
-    """Minus nine numbers."""
-    return (-a[0], -a[1], -a[2], -a[3], -a[4], -a[5], -a[6], -a[7], -a[8])
+    return (scale9(-1.0, D[0]), scale9(-1.0, D[1]), scale9(-1.0, D[2]), scale9(-1.0, D[3]))
 
 
 @sweep
 def eliminate_node(plan, B, E, i):
     """Eliminate a node of multipliers; False if its block is singular."""
+    first, last, C = plan.first[i], plan.first[i + 1], E.C
+    width = 7 + 6 * (last - first)
+    unpack(B.D, i, C, 0)
+    for e in range(6):
+        C[e, 6] = B.W[i, e]
+    for k in range(first, last):
+        unpack(E.E, plan.moves[k, 0], C, 7 + 6 * (k - first))
     if E.eps[0] > 0.0:
-        least_squares6(B.D, i, E.eps[0], E.C)
-    elif not invert6(B.D, i, E.C):
+        least_squares_in_place(C, width, E.eps[0])
+    elif not solve_in_place(C, width):
         return False
-    C = right_half(E.C)
-    u = times(C, ld6(B.W, i, 0))
+    u = (C[0, 6], C[1, 6], C[2, 6], C[3, 6], C[4, 6], C[5, 6])
     st6(B.W, i, 0, u)
-    for k in range(plan.first[i], plan.first[i + 1]):
-        store_block(E.Z, k, product(C, load_block(E.E, plan.slot[i, plan.near[k]])))
-    for k in range(plan.first[i], plan.first[i + 1]):
-        j = plan.near[k]
-        towards = load_block(E.E, plan.slot[j, i])
-        st6(B.W, j, 0, axpy6(-1.0, times(towards, u), ld6(B.W, j, 0)))
-        for q in range(plan.first[i], plan.first[i + 1]):
-            add_to(plan, E, B.D, j, plan.near[q], negative(product(towards, load_block(E.Z, q))))
+    for k in range(first, last):
+        pack(C, 7 + 6 * (k - first), E.Z, k)
+    for k in range(first, last):
+        j, away = plan.near[k], negative(load_block(E.E, plan.moves[k, 1]))
+        st6(B.W, j, 0, add6(ld6(B.W, j, 0), times(away, u)))
+        for q in range(first, last):
+            Z, end = load_block(E.Z, q), plan.fill[plan.moves[k, 4] + q - first]
+            if end >= 0:
+                store_block(E.E, end, plus_product(load_block(E.E, end), away, Z))
+            else:
+                store_block(B.D, -2 - end, plus_product(load_block(B.D, -2 - end), away, Z))
     return True
 
 

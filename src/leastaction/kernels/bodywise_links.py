@@ -80,13 +80,13 @@ def has_velocity(L):
 
 
 @kernel
-def row_size(L, k, length):
-    """Size of row k: along a translation, times a length; of one that only turns, along the rotation."""
+def row_size(L, k, at, length):
+    """Size of constraint k, in row ``at`` of L.G: along a translation, times a length; else the turn."""
     push, turn = 0.0, 0.0
     for e in range(L.ends.shape[1]):
-        if L.ends[k % L.kind.size, e] > 0:
+        if L.ends[k, e] > 0:
             for c in range(6 * e, 6 * e + 3):
-                turn, push = max(turn, abs(L.G[k, c])), max(push, abs(L.G[k, c + 3]))
+                turn, push = max(turn, abs(L.G[at, c])), max(push, abs(L.G[at, c + 3]))
     size = length * push if push > 0.0 else turn
     return size if size > 0.0 else 1.0
 
@@ -110,7 +110,7 @@ def end_links(loops, system, t, h, B, f, L):
                 for e in range(L.G.shape[1]):
                     L.G[m + k, e] = L.G[2 * m + k, e]
     for k in range(m):
-        gap = L.g[1, k] / row_size(L, m + k, B.unit[0])
+        gap = L.g[1, k] / row_size(L, k, m + k, B.unit[0])
         largest = max(largest, abs(gap))
         squares += gap * gap
         for e in range(L.ends.shape[1]):
@@ -129,7 +129,13 @@ def at(r, c):
 @optional(None)
 def link_blocks(loops, plan, h, mass, B, E, L):
     """Nodes of multipliers: gaps, proximal term, and their blocks with the bodies."""
-    m, eps = L.kind.size, RHO * h * h / mass if E.eps[0] == 0.0 else 0.0
+    proximal_blocks(plan, h, RHO * h * h / mass if E.eps[0] == 0.0 else 0.0, B, E, L)
+
+
+@sweep
+def proximal_blocks(plan, h, eps, B, E, L):
+    """The same with a given proximal term."""
+    m = L.kind.size
     for n in range(plan.parts.shape[0]):
         node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]
         for a in range(6):
@@ -141,9 +147,12 @@ def link_blocks(loops, plan, h, mass, B, E, L):
                 i = L.ends[k, e]
                 if i > 0:
                     down, up = plan.slot[node, i], plan.slot[i, node]
-                    for b in range(6):
-                        E.E[down, at(a, b)] += L.G[m + k, 6 * e + b]
-                        E.E[up, at(b, a)] -= h * L.G[k, 6 * e + b]
+                    row, column = at(a, 0), at(0, a)
+                    for b in range(3):
+                        E.E[down, row + b] += L.G[m + k, 6 * e + b]
+                        E.E[down, row + 9 + b] += L.G[m + k, 6 * e + 3 + b]
+                        E.E[up, column + 3 * b] -= h * L.G[k, 6 * e + b]
+                        E.E[up, column + 18 + 3 * b] -= h * L.G[k, 6 * e + 3 + b]
 
 
 @optional(None)

@@ -194,7 +194,7 @@ def link_nodes(loops, system, t, h, w, f, L):
         link_rows(system, t + 0.5 * a * h, h, f, L, a)
         for k in range(m):
             if a > 0:
-                gap = L.g[a, k] / row_size(L, a * m + k, w.unit[0])
+                gap = L.g[a, k] / row_size(L, k, a * m + k, w.unit[0])
                 largest = max(largest, abs(gap))
                 squares += gap * gap
             if a < 2:

@@ -140,7 +140,7 @@ def ball_numbers(B, d, l, F):
 
 @kernel
 def eliminate_screw(B, d, D, l):
-    """Eliminate the coordinate of a screw from block D and residual l; returns both."""
+    """Eliminate the coordinate of a screw from block D and residual l; returns both, the pivot's inverse and D S1."""
     S0, S1 = ld6(B.S0, d, 0), ld6(B.S1, d, 0)
     h, x = times(D, S1), transposed_times(D, S0)
     s = 1.0 / (dot6(S0, h) + ld(B.K, d, 0))
@@ -148,12 +148,12 @@ def eliminate_screw(B, d, D, l):
     x = (s * x[0], s * x[1], s * x[2], s * x[3], s * x[4], s * x[5])
     st1(B.y, d, y)
     st6(B.Y, d, 0, x)
-    return less_outer(D, h, x), axpy6(y, h, l)
+    return less_outer(D, h, x), axpy6(y, h, l), s, h
 
 
 @kernel
 def eliminate_ball(B, d, D, l):
-    """Eliminate the three coordinates of a ball at once."""
+    """Eliminate the three coordinates of a ball at once; returns D, l, the factors of the pivot and D S1."""
     F = ball_factors(B, d, D)
     y = ball_numbers(B, d, l, F)
     z0, z1, z2 = ball_rows(B, d, D, F)
@@ -163,7 +163,7 @@ def eliminate_ball(B, d, D, l):
     st6(B.Y, d + 2, 0, z2)
     put3(B.y, d, y)
     D = less_outer(less_outer(less_outer(D, h0, z0), h1, z1), h2, z2)
-    return D, axpy6(y[2], h2, axpy6(y[1], h1, axpy6(y[0], h0, l)))
+    return D, axpy6(y[2], h2, axpy6(y[1], h1, axpy6(y[0], h0, l))), F, (h0, h1, h2)
 
 
 @kernel
@@ -184,9 +184,9 @@ def inward_bodies(tree, B, h):
         l = add6(l, times(D, ld6(B.rho, i, 0)))
         d, j = tree.rows[i, IU], tree.rows[i, PARENT]
         if tree.rows[i, KIND] == BALL:
-            D, l = eliminate_ball(B, d, D, l)
+            D, l, _, _ = eliminate_ball(B, d, D, l)
         else:
-            D, l = eliminate_screw(B, d, D, l)
+            D, l, _, _ = eliminate_screw(B, d, D, l)
         if j > 0:
             st6(B.W, j, 0, add6(ld6(B.W, j, 0), l))
             store_block(B.D, j, add_blocks(load_block(B.D, j), D))

@@ -19,16 +19,17 @@ from leastaction.kernels.bodywise_contact import make_touch, report_contacts, wo
 from leastaction.kernels.bodywise_forces import end_forces, joint_end, spring_blocks, weights
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
 from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links, take_care, trust_rows
+from leastaction.kernels.bodywise_rates import coupled_rates, make_rates
 from leastaction.kernels.bodywise_residual import begin, evaluate, tolerances
 from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forward import make_work
-from leastaction.kernels.galerkin_links import make_links
+from leastaction.kernels.galerkin_links import make_link_rows
 from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, extrapolation, farthest
 from leastaction.kernels.layout import MASS
-from leastaction.kernels.legendre import rates_of, to_parent_axes
+from leastaction.kernels.legendre import to_parent_axes
 from leastaction.kernels.tree import kinematics
 
 # What a rollout returns besides the statuses of ``galerkin_step``.
@@ -154,8 +155,9 @@ def rollout(
     ``counts``. Returns (steps done, status, row); after a failure x, p are those of the last good step.
     """
     tree, nu = system.tree, p.size
-    f, L = make_work(system, x), make_links(system.loops, system.constraints, tree, 2)
+    f, L = make_work(system, x), make_link_rows(system.loops, system.constraints, tree, 2, False)
     B, E, T = make_bodies(tree, x, node_count(plan)), make_blocks(plan), make_touch(contacts, kept)
+    M = make_rates(plan, tree, x)
     pc, ua, u, c1, pn, control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
     F1, touched = np.zeros((tree.rows.shape[0], 6)), known[1:3]
     rate_of, mass, saved = np.zeros(nu, np.int64), 0.0, 0
@@ -168,7 +170,7 @@ def rollout(
         active = passive
         # control of this step
         if address != 0:
-            if not rates_of(system, t, x, p, f, L, u):
+            if not coupled_rates(plan, system, t, x, p, mass, M, E, f, L, u):
                 return k, NO_RATES, 0
             positions_out(system.coordinates, x, f.q)
             rates_out(system.coordinates, x, u, f.v)
@@ -180,7 +182,7 @@ def rollout(
         for d in range(nu):
             control[d] = min(max(control[d], -effort[d]), effort[d])
         # guess
-        if known[0] == 0 and not rates_of(system, t, x, p, f, L, u):
+        if known[0] == 0 and not coupled_rates(plan, system, t, x, p, mass, M, E, f, L, u):
             return k, NO_RATES, 0
         begin(system, t, h, x, p, B, f, L, pc)
         guess(h, known[0], u, past, lengths, B.guess)
@@ -196,7 +198,7 @@ def rollout(
                 if attempt == 1 and (good or known[0] == 0):
                     break
                 if attempt == 1:
-                    if not rates_of(system, t, x, p, f, L, u):
+                    if not coupled_rates(plan, system, t, x, p, mass, M, E, f, L, u):
                         return k, NO_RATES, 0
                     begin(system, t, h, x, p, B, f, L, pc)
                     guess(h, 0, u, past, lengths, B.guess)
@@ -213,7 +215,7 @@ def rollout(
         if not all_finite(pn):
             return k, NOT_FINITE, 0
         save = (k0 + k + 1) % every == 0
-        if save and not rates_of(system, t + h, B.x1, pn, f, L, u):
+        if save and not coupled_rates(plan, system, t + h, B.x1, pn, mass, M, E, f, L, u):
             return k, NO_RATES, 0
         copy(B.x1, x)
         copy(pn, p)

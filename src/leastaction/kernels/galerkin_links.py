@@ -80,6 +80,12 @@ def link_size(loops, constraints):
 @optional(None, MEMORY_OPTIONS)
 def make_links(loops, constraints, tree, s):
     """Scratch memory; for a mechanism without loops and constraints it is empty."""
+    return make_link_rows(loops, constraints, tree, s, True)
+
+
+@optional(None, MEMORY_OPTIONS)
+def make_link_rows(loops, constraints, tree, s, solved):
+    """The same without the matrices of eq. (9) unless it is to be solved."""
     n, nu = tree.rows.shape[0], tree.rates.shape[0]
     start = loop_size(loops)
     m = start + constraint_size(constraints)
@@ -99,11 +105,11 @@ def make_links(loops, constraints, tree, s):
             kind[r] = constraints.kind[k, 0]
             for c in range(constraints.kind[k, 2]):
                 ends[r, c] = constraints.bodies[constraints.kind[k, 1] + c]
-    ms = m * s
+    ms = m * s if solved else 0
     return Links(
         np.zeros((s + 1, m)), np.zeros(((s + 1) * m, 6 * B)), ends, kind, np.zeros((s, m)), np.zeros((s, m)),
         np.zeros(ms), np.zeros((ms, nu * s)), np.zeros(nu * s), np.zeros((nu, s)), np.zeros((ms, ms)),
-        np.zeros((ms, ms)), np.zeros(ms, np.int64), np.zeros(ms), np.zeros(ms), np.zeros((n, 6)),
+        np.zeros((ms, ms)), np.zeros(ms, np.int64), np.zeros(ms), np.zeros(m * s), np.zeros((n, 6)),
         np.zeros(18 * B), np.zeros(size),
     )  # fmt: skip
 

@@ -122,6 +122,10 @@ def solve_any(F, o, n, pivot, p, X, x, m):
         solve_block(F, o, U3, pivot, p, X, x, U6)
     elif n == 6 and m == 1:
         solve_block(F, o, U6, pivot, p, X, x, ONE)
+    elif n == 5 and m == 1:
+        solve_block(F, o, U5, pivot, p, X, x, ONE)
+    elif n == 3 and m == 1:
+        solve_block(F, o, U3, pivot, p, X, x, ONE)
     else:
         solve_block(F, o, np.uint64(n), pivot, p, X, x, np.uint64(m))
 
@@ -160,6 +164,10 @@ def multiply_any(F, o, n, m, x, q, y, p):
         take_multiple(F, o, U6, U5, x, q, y, p)
     elif n == 5 and m == 6:
         take_multiple(F, o, U5, U6, x, q, y, p)
+    elif n == 6 and m == 3:
+        take_multiple(F, o, U6, U3, x, q, y, p)
+    elif n == 3 and m == 6:
+        take_multiple(F, o, U3, U6, x, q, y, p)
     elif n == 6 and m == 6:
         take_multiple(F, o, U6, U6, x, q, y, p)
     else:

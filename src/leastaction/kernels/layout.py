@@ -165,6 +165,9 @@ class Loops(NamedTuple):
 # kinds of constraints of the user
 EQUALITY, VELOCITY = 0, 1
 
+# The place of a block of the world in the elimination of coupled bodies (``bodywise_graph``).
+NOWHERE = -1
+
 
 class Constraints(NamedTuple):
     """Equality and velocity constraints of the user.

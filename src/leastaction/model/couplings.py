@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from leastaction.kernels import layout as kl
+from leastaction.kernels.layout import NOWHERE
 
 
 def common_ancestor(parents: Sequence[int], rows: Sequence[int]) -> int:
@@ -64,18 +65,42 @@ def elimination(
                 if slot[pair] < 0:
                     slot[pair] = used
                     used += 1
+        parent = 0 if is_part else int(parents[node])
         for a in present:
             near[a].discard(node)
-            if not is_part:
-                couple(int(parents[node]), a)
+            if parent > 0 and a != parent and a not in near[parent]:
+                # the blocks of the row become those of its parent, in their place
+                slot[parent, a], slot[a, parent] = slot[node, a], slot[a, node]
+            couple(parent, a)
             for b in present:
                 couple(a, b)
     first = np.concatenate([[0], np.cumsum([len(each) for each in lists])]).astype(np.int64)
+    moves, fill = _places(parents, lists, slot)
     table = [(n + 1 + k, start, count) for k, (start, count, _) in enumerate(parts)]
     return {
         "order": np.array(order, dtype=np.int64).reshape(-1, 2),
         "first": first,
         "near": np.array([each for one in lists for each in one], dtype=np.int64),
         "slot": slot,
+        "moves": moves,
+        "fill": fill,
         "parts": np.array(table, dtype=np.int64).reshape(-1, 3),
     }
+
+
+def _places(parents: Sequence[int], lists: list[list[int]], slot: kl.Ints) -> tuple[kl.Ints, kl.Ints]:
+    """Where blocks come from and go to when a node is eliminated; see ``moves`` and ``fill`` of the kernels."""
+
+    def place(i: int, j: int) -> int:
+        if i == 0 or j == 0:
+            return NOWHERE
+        return -2 - i if i == j else int(slot[i, j])
+
+    moves: list[tuple[int, ...]] = []
+    fill: list[int] = []
+    for node, present in enumerate(lists):
+        parent = int(parents[node]) if node < len(parents) else 0
+        for a in present:
+            moves.append((place(node, a), place(a, node), place(parent, a), place(a, parent), len(fill)))
+            fill += [place(a, b) for b in present]
+    return np.array(moves, dtype=np.int64).reshape(-1, 5), np.array(fill, dtype=np.int64)

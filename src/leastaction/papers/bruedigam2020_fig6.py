@@ -12,7 +12,7 @@ from leastaction.papers.bruedigam_chains import LENGTH, MASS, WIDTH, segments
 from leastaction.papers.common import columns, few_ticks, legend_outside, slope
 from leastaction.papers.registry import Claim, Context, Result, experiment
 
-_DT, _STEPS, _TILT = 0.01, 1000, 0.5
+_DT, _STEPS, TILT = 0.01, 1000, 0.5
 _OURS, _PEER, _FINE, _MUJOCO = "maximal", "rk4", "rk4, 1 ms", "MuJoCo, defaults"
 
 # a loop is open for this comparison beyond a centimetre
@@ -51,7 +51,7 @@ def segment_run(n: int, name: str) -> dict[str, Any]:
     from leastaction.methods.runge_kutta import RungeKutta
     from leastaction.simulate import simulate
 
-    model, method = segments(n, tilt=_TILT), (Maximal() if name == _OURS else RungeKutta(4))
+    model, method = segments(n, tilt=TILT), (Maximal() if name == _OURS else RungeKutta(4))
     fine = 10 if name == _FINE else 1
     times = []
     for _ in range(3 if name == _OURS else 1):
@@ -79,9 +79,9 @@ def segment_run(n: int, name: str) -> dict[str, Any]:
 
 def _mujoco_run(n: int) -> dict[str, Any]:
     """The same by MuJoCo, whose loops are soft."""
+    peer = peer_mujoco.segments_model(n, np.pi / 4, TILT, (LENGTH, MASS, WIDTH), _DT)
     begin = time.process_time()
-    size = (LENGTH, MASS, WIDTH)
-    total, gaps, whole = peer_mujoco.swing_segments(n, np.pi / 4, _TILT, size, _DT, _STEPS)
+    total, gaps, whole = peer_mujoco.swing_segments(peer, _STEPS)
     spent = time.process_time() - begin
     wide = np.flatnonzero(gaps > _OPEN)
     last = int(wide[0]) if len(wide) else len(gaps)

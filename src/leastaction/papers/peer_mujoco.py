@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
@@ -53,10 +54,8 @@ def drop_chain(
     return _lowest(first + (n - 1) * other + n * "</body>", dt, steps, radius)
 
 
-def swing_segments(
-    n: int, opening: float, tilt: float, size: tuple[float, float, float], dt: float, steps: int
-) -> tuple[FloatArray, FloatArray, bool]:
-    """A hanging chain of four-link segments (``bruedigam_chains.segments``), its loops closed by ``connect``.
+def segments_model(n: int, opening: float, tilt: float, size: tuple[float, float, float], dt: float) -> Any:
+    """MuJoCo's model of a hanging chain of four-link segments (``bruedigam_chains.segments``), loops by ``connect``.
 
     Args:
         n: number of segments.
@@ -64,10 +63,6 @@ def swing_segments(
         tilt: angle of the chain to the vertical, radians.
         size: length (m), mass (kg) and width (m) of a link.
         dt: step, seconds.
-        steps: number of steps.
-
-    Returns:
-        Total energy, joules, and largest gap of a loop, metres, after each step; and whether MuJoCo did not warn.
     """
     import mujoco
 
@@ -95,9 +90,19 @@ def swing_segments(
         f'<mujoco><option timestep="{dt!r}"><flag energy="enable"/></option><compiler angle="radian"/>'
         f"<worldbody>{below}</worldbody><equality>{loops}</equality></mujoco>"
     )
-    model = mujoco.MjModel.from_xml_string(xml)
+    return mujoco.MjModel.from_xml_string(xml)
+
+
+def swing_segments(model: Any, steps: int) -> tuple[FloatArray, FloatArray, bool]:
+    """Steps of a chain of segments from its start.
+
+    Returns:
+        Total energy, joules, and largest gap of a loop, metres, after each step; and whether MuJoCo did not warn.
+    """
+    import mujoco
+
     data = mujoco.MjData(model)
-    names = [(data.site(f"low_{k}"), data.site(f"back_{k}")) for k in range(1, n + 1)]
+    names = [(data.site(f"low_{k}"), data.site(f"back_{k}")) for k in range(1, model.neq + 1)]
     energy, gaps = np.zeros(steps + 1), np.zeros(steps + 1)
     mujoco.set_mju_user_warning(lambda words: None)
     try:

@@ -55,15 +55,22 @@ def _refined(name: str, plan: WholePlan, values: Floats, rhs: Floats) -> Floats 
     if solve is None:
         return None
     x = np.zeros(plan.size)
-    best = np.inf
+    left, best = rhs, np.inf
     for _ in range(1 + _SWEEPS):
-        left = rhs - np.bincount(plan.rows, values * x[plan.columns], minlength=plan.size)
         trial = x + c * solve(left)
-        worst = float(np.abs(rhs - np.bincount(plan.rows, values * trial[plan.columns], minlength=plan.size)).max())
+        left = _residual(plan, values, rhs, trial)
+        worst = float(np.abs(left).max())
         if not worst < best:
             break
         x, best = trial, worst
     return x
+
+
+def _residual(plan: WholePlan, values: Floats, rhs: Floats, x: Floats) -> Floats:
+    """rhs - A x, summed with more digits than it is given in: small forces stand beside stiff ones in a row."""
+    total = rhs.astype(np.longdouble)
+    np.subtract.at(total, plan.rows, values.astype(np.longdouble) * x[plan.columns])
+    return total.astype(float)
 
 
 def _scales(sizes: Floats, at: Any, size: int) -> Floats:

@@ -1,0 +1,126 @@
+"""Rates from momenta where bodies are coupled: M du - G^T nu = 0, G (u + du) = 0 along the graph.
+
+u = M^-1 p of the tree comes first (``legendre``); what loops and constraints take from it is a step of the recursion
+of ``bodywise_graph`` that begins and ends at one pose, where the block D of a body is its spatial inertia: O(n w^2),
+against O(m n + m^3) of ``galerkin_links.project_rates``. Redundant rows are met by the proximal term of
+``bodywise_links``, taken again until the rates are kept.
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+from leastaction.kernels._jit import MEMORY_OPTIONS, kernel, optional, sweep
+from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6, st9
+from leastaction.kernels.bodywise import centre, clear_blocks, make_bodies, second_moments
+from leastaction.kernels.bodywise_graph import clear_couplings, node_count, solve_bodies
+from leastaction.kernels.bodywise_links import proximal_blocks, trust_rows
+from leastaction.kernels.explicit import all_finite
+from leastaction.kernels.forward import RHO, SWEEPS
+from leastaction.kernels.galerkin_links import link_rows
+from leastaction.kernels.layout import BALL, IU, KIND, MASS, VELOCITY
+from leastaction.kernels.legendre import tree_rates
+from leastaction.kernels.tree import velocities
+from leastaction.spatial._source.vector import add6, dot6, matmul, transpose
+
+# Rates of constraints below this part of their largest term are rounding.
+ROUNDING = 1.0e-15
+
+
+@optional(None, MEMORY_OPTIONS)
+def make_rates(plan, tree, x):
+    """Scratch memory: the tables of a step."""
+    return make_bodies(tree, x, node_count(plan))
+
+
+@sweep
+def rest(tree, f, B):
+    """Tables of a step in which nothing moves, at the poses of f, without any force."""
+    C = tree.const
+    for i in range(1, tree.rows.shape[0]):
+        none = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        st6(B.L, i, 0, none)
+        st6(B.F0, i, 0, none)
+        st6(B.rho, i, 0, none)
+        if C[i, MASS] > 0.0:
+            R = ld9(f.P, i, 0)
+            x = centre(C, i, R, ld3(f.P, i, 9))
+            st9(B.A, i, 0, matmul(matmul(R, second_moments(C, i)), transpose(R)))
+            st3(B.A, i, 9, x)
+            st3(B.X0, i, 9, x)
+        d = tree.rows[i, IU]
+        for a in range(3 if tree.rows[i, KIND] == BALL else 1):
+            axis = ld6(f.S, d + a, 0)
+            st6(B.S0, d + a, 0, axis)
+            st6(B.S1, d + a, 0, axis)
+            B.c[d + a] = 0.0
+            st3(B.K, d + a, 0, (0.0, 0.0, 0.0))
+            B.K[d + a, a] = tree.armature[d + a]
+
+
+@kernel
+def rates_of_rows(L, V):
+    """L.g[1]: rates of all constraints at the twists V, in place of gaps. Returns the largest, and the largest term.
+
+    A velocity constraint is its own rate at the twists it was asked at (L.rest holds what it is besides G . V).
+    """
+    largest, scale = 0.0, 0.0
+    for k in range(L.kind.size):
+        rate = L.rest[k]
+        for e in range(L.ends.shape[1]):
+            if L.ends[k, e] > 0:
+                term = dot6(ld6(L.G, k, 6 * e), ld6(V, L.ends[k, e], 0))
+                scale = max(scale, abs(term))
+                rate += term
+        L.g[1, k] = rate
+        largest, scale = max(largest, abs(rate)), max(scale, abs(L.rest[k]))
+    return largest, scale
+
+
+@kernel
+def rows_twice(L):
+    """The rows at the end of a step are those at its start."""
+    m = L.kind.size
+    for k in range(m):
+        for e in range(L.G.shape[1]):
+            L.G[m + k, e] = L.G[k, e]
+
+
+@sweep
+def coupled_rates(plan, system, t, x, p, mass, B, E, f, L, u):
+    """u (nu,) = M^-1 p, as far as loops and constraints allow; False if they cannot be solved."""
+    tree_rates(system.tree, x, p, f, u)
+    return keep_rates(system.loops, plan, system, t, mass, B, E, f, L, u)
+
+
+@optional(True)
+def keep_rates(loops, plan, system, t, mass, B, E, f, L, u):
+    """Change u so that loops and constraints are kept; f holds what ``tree_rates`` left."""
+    tree = system.tree
+    if L.kind.size == 0:
+        return True
+    velocities(tree, u, f.S, f.V)
+    link_rows(system, t, 1.0, f, L, 0)
+    rows_twice(L)
+    for k in range(L.kind.size):
+        L.rest[k] = 0.0
+    rates_of_rows(L, f.V)
+    for k in range(L.kind.size):
+        if L.kind[k] == VELOCITY:
+            L.rest[k] = L.g[0, k] - L.g[1, k]
+    rest(tree, f, B)
+    trust_rows(plan, E)
+    largest, scale = rates_of_rows(L, f.V)
+    for _ in range(SWEEPS):
+        clear_blocks(tree, B)
+        clear_couplings(plan, E, B.W, B.D)
+        proximal_blocks(plan, 1.0, RHO / mass, B, E, L)
+        if not solve_bodies(plan, tree, B, E, 1.0):
+            return False
+        for d in range(u.size):
+            u[d] += B.y[d]
+        for i in range(1, tree.rows.shape[0]):
+            st6(f.V, i, 0, add6(ld6(f.V, i, 0), ld6(B.eta, i, 0)))
+        largest, scale = rates_of_rows(L, f.V)
+        if largest <= ROUNDING * scale:
+            break
+    return all_finite(u)
