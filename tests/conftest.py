@@ -16,6 +16,10 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # compiling makes millions of objects that live on: looking through them again and again costs a seventh of its time
 gc.set_threshold(100_000, 10, 10)
 
+# a shell that starts the tests in the background lets them ignore Ctrl-C, and with them every process they start
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # the first example of a test may compile a kernel, so no deadline; no database, so every run is the same
 hypothesis.settings.register_profile("leastaction", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("leastaction")

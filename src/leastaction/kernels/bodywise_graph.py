@@ -34,11 +34,13 @@ from leastaction.kernels.bodywise_recursion import (
     body_block,
     eliminate_ball,
     eliminate_screw,
+    factors3,
     inward_bodies,
     less_outer,
     load_block,
     outward_bodies,
     scaled6,
+    solved3,
     store_block,
     times,
     transposed_times,
@@ -144,7 +146,7 @@ def fill_in(E, D, end, h, x):
         store_block(D, -2 - end, less_outer(load_block(D, -2 - end), h, x))
 
 
-@sweep
+@kernel
 def eliminate_row(tree, plan, B, E, i, h):
     """Eliminate the joint of row i and hand what is left, couplings included, to its parent."""
     l, D = ld6(B.W, i, 0), load_block(B.D, i)
@@ -296,14 +298,35 @@ def least_squares_in_place(C, width, eps):
 
 
 @kernel
-def plus_product(D, A, B):
-    """D + A B of 6x6 matrices, each four blocks."""
+def positive_inverse(D):
+    """Inverse of a block by 3x3 blocks without row exchanges, and the smallest pivot; of use if that is positive."""
+    F = factors3(D[0])
+    top, left = columns_of_inverse(F), D[2]
+    # S = D_vv - D_vw D_ww^-1 D_wv
+    X = matmul(top, D[1])
+    G = factors3(add9(D[3], scale9(-1.0, matmul(left, X))))
+    low = columns_of_inverse(G)
+    Y = matmul(low, matmul(left, top))
+    smallest = min(min(min(F[3], F[6]), F[8]), min(min(G[3], G[6]), G[8]))
+    # a pivot that is zero leaves what is not a number in the last one
+    smallest = smallest if math.isfinite(G[8]) else 0.0
+    return (add9(top, matmul(X, Y)), scale9(-1.0, matmul(X, low)), scale9(-1.0, Y), low), smallest
+
+
+@kernel
+def columns_of_inverse(F):
+    """Inverse of a 3x3 matrix from its factors."""
+    a, b, c = solved3(F, (1.0, 0.0, 0.0)), solved3(F, (0.0, 1.0, 0.0)), solved3(F, (0.0, 0.0, 1.0))
+    return (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2])
+
+
+@kernel
+def times_block(A, B):
+    """A B of 6x6 matrices, each four blocks."""
     return (
-        add9(D[0], add9(matmul(A[0], B[0]), matmul(A[1], B[2]))),
-        add9(D[1], add9(matmul(A[0], B[1]), matmul(A[1], B[3]))),
-        add9(D[2], add9(matmul(A[2], B[0]), matmul(A[3], B[2]))),
-        add9(D[3], add9(matmul(A[2], B[1]), matmul(A[3], B[3]))),
-    )
+        add9(matmul(A[0], B[0]), matmul(A[1], B[2])), add9(matmul(A[0], B[1]), matmul(A[1], B[3])),
+        add9(matmul(A[2], B[0]), matmul(A[3], B[2])), add9(matmul(A[2], B[1]), matmul(A[3], B[3])),
+    )  # fmt: skip
 
 
 @kernel
@@ -312,33 +335,54 @@ def negative(D):
     return (scale9(-1.0, D[0]), scale9(-1.0, D[1]), scale9(-1.0, D[2]), scale9(-1.0, D[3]))
 
 
+@kernel
+def node_by_inverse(plan, B, E, i):
+    """u = D_i^-1 W_i and Z_j = D_i^-1 D_ij of a node of multipliers with positive pivots; False for any other."""
+    C, smallest = positive_inverse(load_block(B.D, i))
+    if not (smallest > 0.0 and E.eps[0] == 0.0):
+        return False
+    st6(B.W, i, 0, times(C, ld6(B.W, i, 0)))
+    for k in range(plan.first[i], plan.first[i + 1]):
+        store_block(E.Z, k, times_block(C, load_block(E.E, plan.moves[k, 0])))
+    return True
+
+
 @sweep
-def eliminate_node(plan, B, E, i):
-    """Eliminate a node of multipliers; False if its block is singular."""
+def node_in_table(plan, W, D, E, i):
+    """The same with row exchanges, or in least squares; False if the block is singular."""
     first, last, C = plan.first[i], plan.first[i + 1], E.C
     width = 7 + 6 * (last - first)
-    unpack(B.D, i, C, 0)
+    unpack(D, i, C, 0)
     for e in range(6):
-        C[e, 6] = B.W[i, e]
+        C[e, 6] = W[i, e]
     for k in range(first, last):
         unpack(E.E, plan.moves[k, 0], C, 7 + 6 * (k - first))
     if E.eps[0] > 0.0:
         least_squares_in_place(C, width, E.eps[0])
     elif not solve_in_place(C, width):
         return False
-    u = (C[0, 6], C[1, 6], C[2, 6], C[3, 6], C[4, 6], C[5, 6])
-    st6(B.W, i, 0, u)
+    for e in range(6):
+        W[i, e] = C[e, 6]
     for k in range(first, last):
         pack(C, 7 + 6 * (k - first), E.Z, k)
+    return True
+
+
+@kernel
+def eliminate_node(plan, B, E, i):
+    """Eliminate a node of multipliers; False if its block is singular."""
+    if not node_by_inverse(plan, B, E, i) and not node_in_table(plan, B.W, B.D, E, i):
+        return False
+    first, last, u = plan.first[i], plan.first[i + 1], ld6(B.W, i, 0)
     for k in range(first, last):
         j, away = plan.near[k], negative(load_block(E.E, plan.moves[k, 1]))
         st6(B.W, j, 0, add6(ld6(B.W, j, 0), times(away, u)))
         for q in range(first, last):
-            Z, end = load_block(E.Z, q), plan.fill[plan.moves[k, 4] + q - first]
+            M, end = times_block(away, load_block(E.Z, q)), plan.fill[plan.moves[k, 4] + q - first]
             if end >= 0:
-                store_block(E.E, end, plus_product(load_block(E.E, end), away, Z))
+                store_block(E.E, end, add_blocks(load_block(E.E, end), M))
             else:
-                store_block(B.D, -2 - end, plus_product(load_block(B.D, -2 - end), away, Z))
+                store_block(B.D, -2 - end, add_blocks(load_block(B.D, -2 - end), M))
     return True
 
 

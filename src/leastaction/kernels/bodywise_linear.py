@@ -39,7 +39,7 @@ from leastaction.kernels.bodywise_contact import (
 )
 from leastaction.kernels.bodywise_forces import spring_blocks
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
-from leastaction.kernels.bodywise_links import link_blocks
+from leastaction.kernels.bodywise_links import add_multipliers, link_blocks
 from leastaction.kernels.bodywise_residual import begin, evaluate
 from leastaction.kernels.bodywise_step import finish, guess, solve_step, turned_too_far
 from leastaction.kernels.explicit import all_finite, copy
@@ -260,24 +260,9 @@ def polish(contacts, T, limits, count, system, plan, t, h, x, pc, control, activ
         for k in range(B.x1.size):
             B.oldx[k] = B.x1[k]
         shifted(system.tree, B.oldx, B.xi, B.x1)
-        for n in range(plan_parts(plan)):
-            add_multipliers(system.loops, plan, n, B, L, alpha)
+        add_multipliers(system.loops, plan, B, L, alpha)
         move_contacts(count, T, limits, alpha)
     return True
-
-
-@optional(0)
-def plan_parts(plan):
-    """Number of nodes of multipliers."""
-    return plan.parts.shape[0]
-
-
-@optional(None)
-def add_multipliers(loops, plan, n, B, L, alpha):
-    """A part alpha of the direction of the multipliers of one node."""
-    node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]
-    for a in range(count):
-        L.lam[0, first + a] += alpha * B.eta[node, a]
 
 
 @sweep

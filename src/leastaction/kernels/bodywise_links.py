@@ -113,11 +113,17 @@ def end_links(loops, system, t, h, B, f, L):
         gap = L.g[1, k] / row_size(L, k, m + k, B.unit[0])
         largest = max(largest, abs(gap))
         squares += gap * gap
-        for e in range(L.ends.shape[1]):
-            i = L.ends[k, e]
-            if i > 0:
-                st6(B.W, i, 0, axpy6(-h * L.lam[0, k], ld6(L.G, k, 6 * e), ld6(B.W, i, 0)))
+        push_ends(L, k, h, B)
     return largest, squares
+
+
+@kernel
+def push_ends(L, k, h, B):
+    """Take the impulse of constraint k, along its row at k, off B.W."""
+    for e in range(L.ends.shape[1]):
+        i = L.ends[k, e]
+        if i > 0:
+            st6(B.W, i, 0, axpy6(-h * L.lam[0, k], ld6(L.G, k, 6 * e), ld6(B.W, i, 0)))
 
 
 @kernel
@@ -169,3 +175,12 @@ def move_links(loops, plan, B, L, alpha):
         node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]
         for a in range(count):
             L.lam[0, first + a] = L.old[0, first + a] + alpha * B.eta[node, a]
+
+
+@optional(None)
+def add_multipliers(loops, plan, B, L, alpha):
+    """A part alpha of the direction of the multipliers, from where they are."""
+    for n in range(plan.parts.shape[0]):
+        node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]
+        for a in range(count):
+            L.lam[0, first + a] += alpha * B.eta[node, a]

@@ -3,7 +3,7 @@
 u = M^-1 p of the tree comes first (``legendre``); what loops and constraints take from it is a step of the recursion
 of ``bodywise_graph`` that begins and ends at one pose, where the block D of a body is its spatial inertia: O(n w^2),
 against O(m n + m^3) of ``galerkin_links.project_rates``. Redundant rows are met by the proximal term of
-``bodywise_links``, taken again until the rates are kept.
+``bodywise_links``, taken again until the rates are kept, each time with the balance of momenta that is left.
 """
 
 # mypy: ignore-errors
@@ -13,7 +13,8 @@ from leastaction.kernels._jit import MEMORY_OPTIONS, kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6, st9
 from leastaction.kernels.bodywise import centre, clear_blocks, make_bodies, second_moments
 from leastaction.kernels.bodywise_graph import clear_couplings, node_count, solve_bodies
-from leastaction.kernels.bodywise_links import proximal_blocks, trust_rows
+from leastaction.kernels.bodywise_links import add_multipliers, proximal_blocks, push_ends, trust_rows
+from leastaction.kernels.bodywise_recursion import body_block, times
 from leastaction.kernels.explicit import all_finite
 from leastaction.kernels.forward import RHO, SWEEPS
 from leastaction.kernels.galerkin_links import link_rows
@@ -23,7 +24,7 @@ from leastaction.kernels.tree import velocities
 from leastaction.spatial._source.vector import add6, dot6, matmul, transpose
 
 # Rates of constraints below this part of their largest term are rounding.
-ROUNDING = 1.0e-15
+ROUNDING = 1.0e-13
 
 
 @optional(None, MEMORY_OPTIONS)
@@ -41,6 +42,7 @@ def rest(tree, f, B):
         st6(B.L, i, 0, none)
         st6(B.F0, i, 0, none)
         st6(B.rho, i, 0, none)
+        st6(B.sum, i, 0, none)
         if C[i, MASS] > 0.0:
             R = ld9(f.P, i, 0)
             x = centre(C, i, R, ld3(f.P, i, 9))
@@ -52,7 +54,7 @@ def rest(tree, f, B):
             axis = ld6(f.S, d + a, 0)
             st6(B.S0, d + a, 0, axis)
             st6(B.S1, d + a, 0, axis)
-            B.c[d + a] = 0.0
+            B.xi[d + a] = 0.0
             st3(B.K, d + a, 0, (0.0, 0.0, 0.0))
             B.K[d + a, a] = tree.armature[d + a]
 
@@ -74,6 +76,18 @@ def rates_of_rows(L, V):
         L.g[1, k] = rate
         largest, scale = max(largest, abs(rate)), max(scale, abs(L.rest[k]))
     return largest, scale
+
+
+@kernel
+def balance(tree, B, L):
+    """M du - G^T nu of what is found so far: momenta of bodies and rotors, and what the multipliers give."""
+    for i in range(1, tree.rows.shape[0]):
+        if tree.const[i, MASS] > 0.0:
+            st6(B.L, i, 0, times(body_block(tree.const, i, B, 1.0), ld6(B.sum, i, 0)))
+    for d in range(B.c.size):
+        B.c[d] = tree.armature[d] * B.xi[d]
+    for k in range(L.kind.size):
+        push_ends(L, k, 1.0, B)
 
 
 @kernel
@@ -109,18 +123,25 @@ def keep_rates(loops, plan, system, t, mass, B, E, f, L, u):
             L.rest[k] = L.g[0, k] - L.g[1, k]
     rest(tree, f, B)
     trust_rows(plan, E)
-    largest, scale = rates_of_rows(L, f.V)
-    for _ in range(SWEEPS):
+    for k in range(L.kind.size):
+        L.lam[0, k] = 0.0
+    for turn in range(SWEEPS):
+        largest, scale = rates_of_rows(L, f.V)
+        # the first turn leaves what rounding does beside stiff rows
+        if turn > 1 and largest <= ROUNDING * scale:
+            break
         clear_blocks(tree, B)
         clear_couplings(plan, E, B.W, B.D)
+        balance(tree, B, L)
         proximal_blocks(plan, 1.0, RHO / mass, B, E, L)
         if not solve_bodies(plan, tree, B, E, 1.0):
             return False
+        add_multipliers(loops, plan, B, L, 1.0)
         for d in range(u.size):
             u[d] += B.y[d]
+            B.xi[d] += B.y[d]
         for i in range(1, tree.rows.shape[0]):
-            st6(f.V, i, 0, add6(ld6(f.V, i, 0), ld6(B.eta, i, 0)))
-        largest, scale = rates_of_rows(L, f.V)
-        if largest <= ROUNDING * scale:
-            break
+            eta = ld6(B.eta, i, 0)
+            st6(f.V, i, 0, add6(ld6(f.V, i, 0), eta))
+            st6(B.sum, i, 0, add6(ld6(B.sum, i, 0), eta))
     return all_finite(u)

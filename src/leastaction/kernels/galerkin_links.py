@@ -120,7 +120,7 @@ def link_rows(system, t, h, f, L, a):
     """Gaps and rows of all constraints at node a, with the poses f.P and twists f.V of that node."""
     loops, c = system.loops, system.constraints
     m, start = L.kind.size, loop_size(loops)
-    loop_rows(loops, f.P, f.V, f.g, f.G, f.bias, f.ends)
+    loop_rows(loops, f.P, f.V, f.g, f.G, None, f.ends)
     for k in range(start):
         L.g[a, k] = f.g[k]
         row = ld6(f.G, k, 0)

@@ -43,17 +43,18 @@ from leastaction.spatial._source.vector import (
 
 @kernel
 def put_row(k, a, b, gap, row, rate, w, g, G, bias, ends):
-    """Store one constraint; w is the relative twist v_b - v_a."""
+    """Store one constraint; w is the relative twist v_b - v_a. Without a table for the bias nothing is done for it."""
     g[k] = gap
     st6(G, k, 0, row)
-    bias[k] = dot6(rate, w)
+    if bias is not None:
+        bias[k] = dot6(rate, w)
     ends[k, 0] = a
     ends[k, 1] = b
 
 
 @sweep
 def loop_rows(loops, P, V, g, G, bias, ends):
-    """Gaps, rows and velocity biases of all loop joints."""
+    """Gaps, rows and, unless ``bias`` is None, velocity biases of all loop joints."""
     for k in range(loops.rows.shape[0]):
         a, b, r = loops.rows[k, 0], loops.rows[k, 1], loops.rows[k, 2]
         # the two joint frames about the origin, and the relative twist
