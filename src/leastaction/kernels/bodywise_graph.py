@@ -30,12 +30,11 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.kernels._jit import MEMORY_OPTIONS, either, kernel, optional
-from leastaction.kernels._lanes import lane, ld6, st6
+from leastaction.kernels._lanes import lane, ld6, pack_of, st6
 from leastaction.kernels.bodywise_recursion import (
     add_blocks,
     body_block,
     eliminate_ball,
-    eliminate_screw,
     inward_bodies,
     less_outer,
     load_block,
@@ -46,19 +45,26 @@ from leastaction.kernels.bodywise_recursion import (
 )
 from leastaction.kernels.bodywise_wide import (
     add_row,
+    add_rows,
     add_turned,
     add_wide,
     axpy2,
     combined,
+    dot2,
     invert,
+    lanes6,
     least_squares,
     narrow,
+    products,
     put_row,
     quick_inverse,
     row,
     scaled2,
     take_outer,
     turned,
+    weighted,
+    wide,
+    wide6,
 )
 from leastaction.kernels.layout import (
     ADDED,
@@ -203,21 +209,53 @@ def eliminate_row(tree, plan, B, E, i, h):
     if tree.const[i, MASS] > 0.0:
         l = axpy6(-0.5 * h, ld6(B.F0, i, 0), add6(l, ld6(B.L, i, 0)))
         D = add_blocks(D, body_block(tree.const, i, B, h))
-    if plan.mixed[i] == 1:
-        D = add_blocks(D, narrow(E.D, i))
-    l = add6(l, times(D, ld6(B.rho, i, 0)))
-    d, p, coupled = tree.rows[i, IU], tree.rows[i, PARENT], plan.first[i + 1] > plan.first[i]
+    d, p = tree.rows[i, IU], tree.rows[i, PARENT]
     if tree.rows[i, KIND] == BALL:
-        D, l, F, H = eliminate_ball(B, d, D, l)
-        if coupled:
+        if plan.mixed[i] == 1:
+            D = add_blocks(D, narrow(E.D, i))
+        D, l, F, H = eliminate_ball(B, d, D, add6(l, times(D, ld6(B.rho, i, 0))))
+        if plan.first[i + 1] > plan.first[i]:
             couple_ball(plan, B, E, i, d, F, H)
+        if p > 0:
+            add_to_residual(B.W, p, wide_of(l))
+            add_to_diagonal(E.D, p, wide(D))
     else:
-        D, l, s, column = eliminate_screw(B, d, D, l)
-        if coupled:
-            couple_screw(plan, B, E, i, d, s, column)
+        eliminate_screw(plan, B, E, i, d, p, wide(D), wide_of(l))
+
+
+@kernel
+def eliminate_screw(plan, B, E, i, d, p, D, l):
+    """``bodywise_recursion.eliminate_screw`` with rows of eight, and what it does to coupled nodes and the parent."""
+    S0, S1 = wide6(B.S0, d), wide6(B.S1, d)
+    if plan.mixed[i] == 1:
+        D = add_rows(D, E.D, i)
+    l = axpy2(1.0, products(D, wide6(B.rho, i)), l)
+    h, x = products(D, S1), weighted(D, lanes6(S0))
+    s = 1.0 / (dot2(S0, h) + B.K[d, 0])
+    y = -(dot2(S0, l) + B.c[d]) * s
+    x = scaled2(s, x)
+    column = lanes6(h)
+    B.y[d] = y
+    st6(B.Y, d, 0, lanes6(x))
+    if plan.first[i + 1] > plan.first[i]:
+        couple_screw(plan, B, E, i, d, s, column)
     if p > 0:
-        st6(B.W, p, 0, add6(ld6(B.W, p, 0), l))
-        store_block(B.D, p, add_blocks(load_block(B.D, p), D))
+        add_to_residual(B.W, p, axpy2(y, h, l))
+        for r in range(6):
+            add_row(E.D, p, r, axpy2(-column[r], x, D[r]))
+
+
+@kernel
+def wide_of(v):
+    """Six numbers as a row of eight."""
+    return (pack_of(v[0], v[1], v[2], v[3]), pack_of(v[4], v[5], 0.0, 0.0))
+
+
+@kernel
+def add_to_diagonal(T, k, M):
+    """Add six rows to block k."""
+    for r in range(6):
+        add_row(T, k, r, M[r])
 
 
 @kernel

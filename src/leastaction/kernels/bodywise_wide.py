@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from leastaction.kernels._jit import kernel, sweep
-from leastaction.kernels._lanes import ldp, stp
+from leastaction.kernels._lanes import hsum, hsum4, lane, ldp, pack_of, stp
 from leastaction.kernels.bodywise_recursion import factors3, solved3
 from leastaction.spatial._source.mrp import add9, scale9
 from leastaction.spatial._source.vector import matmul
@@ -70,6 +70,68 @@ def narrow(T, k):
         (T[k, 24], T[k, 25], T[k, 26], T[k, 32], T[k, 33], T[k, 34], T[k, 40], T[k, 41], T[k, 42]),
         (T[k, 27], T[k, 28], T[k, 29], T[k, 35], T[k, 36], T[k, 37], T[k, 43], T[k, 44], T[k, 45]),
     )
+
+
+@kernel
+def wide(M):
+    """Four 3x3 matrices as six rows in registers."""
+    a, b, c, d = M
+    return (
+        (pack_of(a[0], a[1], a[2], b[0]), pack_of(b[1], b[2], 0.0, 0.0)),
+        (pack_of(a[3], a[4], a[5], b[3]), pack_of(b[4], b[5], 0.0, 0.0)),
+        (pack_of(a[6], a[7], a[8], b[6]), pack_of(b[7], b[8], 0.0, 0.0)),
+        (pack_of(c[0], c[1], c[2], d[0]), pack_of(d[1], d[2], 0.0, 0.0)),
+        (pack_of(c[3], c[4], c[5], d[3]), pack_of(d[4], d[5], 0.0, 0.0)),
+        (pack_of(c[6], c[7], c[8], d[6]), pack_of(d[7], d[8], 0.0, 0.0)),
+    )
+
+
+@kernel
+def add_rows(M, T, k):
+    """Six rows in registers plus those of block k."""
+    return (
+        axpy2(1.0, row(T, k, 0), M[0]), axpy2(1.0, row(T, k, 1), M[1]), axpy2(1.0, row(T, k, 2), M[2]),
+        axpy2(1.0, row(T, k, 3), M[3]), axpy2(1.0, row(T, k, 4), M[4]), axpy2(1.0, row(T, k, 5), M[5]),
+    )  # fmt: skip
+
+
+@kernel
+def wide6(T, k):
+    """The six numbers in row k of a table, as a row of eight."""
+    return (ldp(T, k, 0), pack_of(T[k, 4], T[k, 5], 0.0, 0.0))
+
+
+@kernel
+def lanes6(v):
+    """The six numbers of a row."""
+    return (lane(v[0], 0), lane(v[0], 1), lane(v[0], 2), lane(v[0], 3), lane(v[1], 0), lane(v[1], 1))
+
+
+@kernel
+def dot2(v, w):
+    """Scalar product of two rows."""
+    return hsum(v[0] * w[0] + v[1] * w[1])
+
+
+@kernel
+def products(M, v):
+    """M v of six rows in registers, as a row."""
+    none = pack_of(0.0, 0.0, 0.0, 0.0)
+    return (
+        hsum4(
+            M[0][0] * v[0] + M[0][1] * v[1], M[1][0] * v[0] + M[1][1] * v[1],
+            M[2][0] * v[0] + M[2][1] * v[1], M[3][0] * v[0] + M[3][1] * v[1],
+        ),
+        hsum4(M[4][0] * v[0] + M[4][1] * v[1], M[5][0] * v[0] + M[5][1] * v[1], none, none),
+    )  # fmt: skip
+
+
+@kernel
+def weighted(M, a):
+    """a^T M of six rows in registers, as a row."""
+    v = axpy2(a[1], M[1], scaled2(a[0], M[0]))
+    v = axpy2(a[3], M[3], axpy2(a[2], M[2], v))
+    return axpy2(a[5], M[5], axpy2(a[4], M[4], v))
 
 
 @kernel

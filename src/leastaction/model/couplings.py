@@ -102,6 +102,7 @@ def _places(parents: Sequence[int], lists: list[list[int]], slot: kl.Ints, first
     moves: list[tuple[int, int, int]] = []
     fill: list[tuple[int, int, int]] = []
     fills, mixed = [0], np.zeros(len(lists), dtype=np.int64)
+    mixed[list(parents)] = 1
     mixed[len(parents) :] = 1
     for node, present in enumerate(lists):
         parent = int(parents[node]) if node < len(parents) else 0
