@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.kernels.layout import ADDED, ON_DIAGONAL, STAYS, TURNED
 from leastaction.methods.maximal import couplings
 from leastaction.reference import samples as make
 from leastaction.solve.whole_plan import planner_of
@@ -166,6 +167,21 @@ def test_trees_with_joints_of_every_kind():
     kinds = ["free", "spherical", "revolute", "universal", "prismatic", "helical", "cylindrical", "planar", "revolute"]
     model = make.random_tree(kinds, rng).build()
     same(model, model.state(*make.random_state(model, rng)), 0.1, 1e-11)  # measured 3e-14
+
+
+@pytest.mark.slow
+def test_springs_between_all_bodies_of_a_tree():
+    """Couplings of every kind in the elimination: with a parent, across branches in both orders, balls and screws."""
+    rng = np.random.default_rng(8)
+    m = make.random_tree(["free", "revolute", "spherical", "prismatic", "spherical", "universal", "helical"], rng)
+    bodies = list(m.bodies)
+    for k, a in enumerate(bodies):
+        for b in bodies[:k]:
+            m.add_force(la.PointSpring(a, rng.normal(size=3), b, rng.normal(size=3), stiffness=20.0, damping=0.3))
+    model = m.build()
+    assert set(couplings(model).moves[:, 2].tolist()) == {STAYS, ADDED, TURNED, ON_DIAGONAL}
+    run = same(model, model.state(*make.random_state(model, rng)), 0.1, 1e-11)  # measured 1e-14
+    assert run.iterations.max() <= 4
 
 
 @pytest.mark.slow
