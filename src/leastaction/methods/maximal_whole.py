@@ -41,9 +41,9 @@ class Choice:
 
 def chosen(linear: Any, loops: Any, solver: Any, cone: str | int) -> Choice:
     """A choice from the arguments of ``Maximal``; ModelError where they do not go together."""
-    if linear not in LINEAR:
+    if not isinstance(linear, str) or linear not in LINEAR:
         raise ModelError(f"Maximal: linear must be one of {', '.join(LINEAR)}, got {linear!r}.")
-    if loops not in LOOPS:
+    if not isinstance(loops, str) or loops not in LOOPS:
         raise ModelError(f"Maximal: loops must be one of {', '.join(LOOPS)}, got {loops!r}.")
     if loops == "last" and linear != "graph":
         raise ModelError(f'Maximal: loops="last" is a way of linear="graph"; with linear="{linear}" leave it out.')
