@@ -107,6 +107,15 @@ def _mujoco_chain(model: Model, dt: float, integrator: str) -> Any:
     return mujoco.MjModel.from_xml_string(xml)
 
 
+def whole(chunk: Any) -> Any:
+    """What a rollout gave, which must have done all its steps: the time of a run that fails says nothing."""
+    from leastaction.errors import ConvergenceError
+
+    if chunk.failure is not None:
+        raise ConvergenceError(f"bench: after {chunk.steps} steps: {chunk.failure}")
+    return chunk
+
+
 def start_of_chain(n: int) -> tuple[Any, Any]:
     """Seeded positions and velocities that a chain of n links can have at dt = 1 ms."""
     rng, scale = np.random.default_rng(1), 10.0 / max(n, 10)
@@ -213,7 +222,7 @@ def bench_rollout() -> list[Row]:
 
             def ours() -> None:
                 memory = {name: array.copy() for name, array in start.items()}  # noqa: B023
-                method.rollout(model, memory, Clock(0.0, dt), 0, steps, steps, idle)  # noqa: B023
+                whole(method.rollout(model, memory, Clock(0.0, dt), 0, steps, steps, idle))  # noqa: B023
 
             def theirs() -> None:
                 rollout.rollout(peer, data, initial_state=full, nstep=steps)  # noqa: B023
@@ -254,7 +263,7 @@ def bench_galerkin() -> list[Row]:
 
             def ours() -> None:
                 memory = {name: array.copy() for name, array in start.items()}  # noqa: B023
-                method.rollout(model, memory, Clock(0.0, dt), 0, steps, steps, idle)  # noqa: B023
+                whole(method.rollout(model, memory, Clock(0.0, dt), 0, steps, steps, idle))  # noqa: B023
 
             ours()
             times.append(best(ours) / steps * 1e6)
@@ -286,7 +295,7 @@ def derivative_time(model: Model, state: Any, order: int, dt: float) -> tuple[fl
     for k in range(steps):
         x.append(memory["x"].copy())
         p.append(memory["p"].copy())
-        method.rollout(model, memory, Clock(0.0, dt), k, 1, 1, idle)
+        whole(method.rollout(model, memory, Clock(0.0, dt), k, 1, 1, idle))
         xi.append(memory["past"][:, : order // 2 + 1].copy())
     (c, w, b, _), none = lobatto(order // 2), np.zeros((0, 0))
     arguments = (
@@ -297,7 +306,7 @@ def derivative_time(model: Model, state: Any, order: int, dt: float) -> tuple[fl
 
     def roll() -> None:
         fresh = {name: array.copy() for name, array in start.items()}
-        method.rollout(model, fresh, Clock(0.0, dt), 0, 200, 200, idle)
+        whole(method.rollout(model, fresh, Clock(0.0, dt), 0, 200, 200, idle))
 
     galerkin_linear.linearize(*arguments)
     roll()

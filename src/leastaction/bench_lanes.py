@@ -71,6 +71,6 @@ def _both(
     def loop() -> None:
         for start in starts:
             memory = {key: array.copy() for key, array in start.items()}
-            method.rollout(model, memory, Clock(0.0, dt), 0, steps, steps, idle)
+            bench.whole(method.rollout(model, memory, Clock(0.0, dt), 0, steps, steps, idle))
 
     return {f"{name} lanes": lanes, f"{name} loop": loop}

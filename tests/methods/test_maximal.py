@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.kernels.layout import NOWHERE
+from leastaction.kernels.layout import ADDED, NOWHERE, STAYS, TURNED
 from leastaction.model.configuration import difference
 from leastaction.model.couplings import common_ancestor, elimination
 from leastaction.papers.common import pendulum
@@ -195,12 +195,16 @@ def test_plan_of_the_elimination():
     assert plan["order"].tolist() == [[3, 0], [2, 0], [4, 1], [1, 0]]
     assert plan["near"][plan["first"][2] : plan["first"][3]].tolist() == [4]
     # row 3 hands its coupling to row 2 in the same place; row 1 has one already, so that of row 2 is added to it
-    slot = plan["slot"]
+    slot, first = plan["slot"], plan["first"]
     assert slot[3, 4] == slot[2, 4] != slot[1, 4]
-    assert plan["moves"][plan["first"][3], :4].tolist() == [slot[3, 4], slot[4, 3], slot[2, 4], slot[4, 2]]
-    assert plan["moves"][plan["first"][4], :4].tolist() == [slot[4, 1], slot[1, 4], NOWHERE, NOWHERE]
-    # the diagonal block of the multipliers, and that of row 1
-    assert sorted(plan["fill"].tolist()) == [-6, -6, -3]
+    assert plan["moves"][first[3]].tolist() == [slot[3, 4], slot[3, 4], STAYS]
+    assert plan["moves"][first[2]].tolist() == [slot[2, 4], slot[1, 4], ADDED]
+    assert plan["moves"][first[4]].tolist() == [slot[1, 4], NOWHERE, NOWHERE]
+    # the diagonal block of the multipliers twice, then that of row 1
+    assert plan["fill"][:, 2].tolist() == [4, 4, 1]
+    # a body between rows 2 and 3 of two branches: what is left of row 4 is kept in the axes of row 3
+    plan = elimination([0, 0, 1, 1, 2], [(4, 3)], [])
+    assert plan["moves"][plan["first"][4]].tolist()[1:] == [plan["slot"][3, 2], TURNED]
 
 
 def test_refuses_an_open_loop_by_name():

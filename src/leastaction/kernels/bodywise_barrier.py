@@ -132,7 +132,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
         # direction for the next barrier, which must not run ahead of the gaps
         sigma = min(0.5, max(0.2 if cold else 0.02, (1.0 - alpha) * (1.0 - alpha)))
         kappa = max(barrier, sigma * mean, 0.1 * work)
-        clear_couplings(plan, E, B.W, B.D)
+        clear_couplings(plan, E, B.W)
         spring_blocks(system.forces, plan, B, E, h)
         link_blocks(system.loops, plan, h, mass, B, E, L)
         contact_blocks(nc, T, limits, B.x1, kappa, h, plan, E, B)

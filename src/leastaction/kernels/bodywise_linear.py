@@ -248,7 +248,7 @@ def polish(contacts, T, limits, count, system, plan, t, h, x, pc, control, activ
     for _ in range(4):
         evaluate((T, limits, count), system, t, h, x, pc, control, active, rate_of, True, B, f, L, ua)
         stay_inside(count, T)
-        clear_couplings(plan, E, B.W, B.D)
+        clear_couplings(plan, E, B.W)
         spring_blocks(system.forces, plan, B, E, h)
         link_blocks(system.loops, plan, h, mass, B, E, L)
         contact_blocks(count, T, limits, B.x1, kappa, h, plan, E, B)
@@ -272,7 +272,7 @@ def correct(contacts, limits, system, plan, h, mass, kappa, eps, dmu, c, B, E, L
     The tables are those of the solution.
     """
     # blocks of the solution, without what the step itself had on the right-hand side
-    clear_couplings(plan, E, B.W, B.D)
+    clear_couplings(plan, E, B.W)
     spring_blocks(system.forces, plan, B, E, h)
     link_blocks(system.loops, plan, h, mass, B, E, L)
     B.W[:] = 0.0

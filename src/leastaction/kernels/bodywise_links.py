@@ -126,12 +126,6 @@ def push_ends(L, k, h, B):
             st6(B.W, i, 0, axpy6(-h * L.lam[0, k], ld6(L.G, k, 6 * e), ld6(B.W, i, 0)))
 
 
-@kernel
-def at(r, c):
-    """Place of entry (r, c) of a 6x6 matrix that is kept as four 3x3 blocks."""
-    return 18 * (r // 3) + 9 * (c // 3) + 3 * (r % 3) + c % 3
-
-
 @optional(None)
 def link_blocks(loops, plan, h, mass, B, E, L):
     """Nodes of multipliers: gaps, proximal term, and their blocks with the bodies."""
@@ -145,20 +139,18 @@ def proximal_blocks(plan, h, eps, B, E, L):
     for n in range(plan.parts.shape[0]):
         node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]
         for a in range(6):
-            B.D[node, at(a, a)] = eps if a < count else 1.0
+            E.D[node, 9 * a] = eps if a < count else 1.0
         for a in range(count):
             k = first + a
             B.W[node, a] = L.g[1, k]
             for e in range(L.ends.shape[1]):
                 i = L.ends[k, e]
                 if i > 0:
-                    down, up = plan.slot[node, i], plan.slot[i, node]
-                    row, column = at(a, 0), at(0, a)
-                    for b in range(3):
-                        E.E[down, row + b] += L.G[m + k, 6 * e + b]
-                        E.E[down, row + 9 + b] += L.G[m + k, 6 * e + 3 + b]
-                        E.E[up, column + 3 * b] -= h * L.G[k, 6 * e + b]
-                        E.E[up, column + 18 + 3 * b] -= h * L.G[k, 6 * e + 3 + b]
+                    # both in the axes of the body (``bodywise_wide``): D_i,node, and D_node,i transposed
+                    at = plan.slot[i, node]
+                    for b in range(6):
+                        E.E[at, 8 * b + a] -= h * L.G[k, 6 * e + b]
+                        E.E[at + 1, 8 * b + a] += L.G[m + k, 6 * e + b]
 
 
 @optional(None)

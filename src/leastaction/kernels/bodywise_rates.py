@@ -131,7 +131,7 @@ def keep_rates(loops, plan, system, t, mass, B, E, f, L, u):
         if turn > 1 and largest <= ROUNDING * scale:
             break
         clear_blocks(tree, B)
-        clear_couplings(plan, E, B.W, B.D)
+        clear_couplings(plan, E, B.W)
         balance(tree, B, L)
         proximal_blocks(plan, 1.0, RHO / mass, B, E, L)
         if not solve_bodies(plan, tree, B, E, 1.0):

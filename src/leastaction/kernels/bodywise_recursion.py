@@ -140,7 +140,7 @@ def ball_numbers(B, d, l, F):
 
 @kernel
 def eliminate_screw(B, d, D, l):
-    """Eliminate the coordinate of a screw from block D and residual l; returns both, the pivot's inverse and D S1."""
+    """Eliminate the coordinate of a screw from block D and residual l; returns both."""
     S0, S1 = ld6(B.S0, d, 0), ld6(B.S1, d, 0)
     h, x = times(D, S1), transposed_times(D, S0)
     s = 1.0 / (dot6(S0, h) + ld(B.K, d, 0))
@@ -148,7 +148,7 @@ def eliminate_screw(B, d, D, l):
     x = (s * x[0], s * x[1], s * x[2], s * x[3], s * x[4], s * x[5])
     st1(B.y, d, y)
     st6(B.Y, d, 0, x)
-    return less_outer(D, h, x), axpy6(y, h, l), s, h
+    return less_outer(D, h, x), axpy6(y, h, l)
 
 
 @kernel
@@ -186,7 +186,7 @@ def inward_bodies(tree, B, h):
         if tree.rows[i, KIND] == BALL:
             D, l, _, _ = eliminate_ball(B, d, D, l)
         else:
-            D, l, _, _ = eliminate_screw(B, d, D, l)
+            D, l = eliminate_screw(B, d, D, l)
         if j > 0:
             st6(B.W, j, 0, add6(ld6(B.W, j, 0), l))
             store_block(B.D, j, add_blocks(load_block(B.D, j), D))

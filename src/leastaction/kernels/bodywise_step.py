@@ -72,7 +72,7 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
         if math.isfinite(merit) and merit <= (1.0 - 1.0e-4 * alpha) * before:
             if steps == most:
                 break
-            clear_couplings(plan, E, B.W, B.D)
+            clear_couplings(plan, E, B.W)
             spring_blocks(system.forces, plan, B, E, h)
             link_blocks(system.loops, plan, h, mass, B, E, L)
             if not solve_bodies(plan, tree, B, E, h):

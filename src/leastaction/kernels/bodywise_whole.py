@@ -37,7 +37,6 @@ from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, st3, st6
 from leastaction.kernels.bodywise_bounds import limit_axis, limit_gap
 from leastaction.kernels.bodywise_contact import contact_at
-from leastaction.kernels.bodywise_links import at
 from leastaction.kernels.bodywise_recursion import add_blocks, body_block, load_block
 from leastaction.kernels.layout import BALL, IU, KIND, MASS, PARENT, Floats, Ints
 from leastaction.spatial._source.vector import add3, add6, axpy6, cross, dot6, join, sub3, sub6
@@ -300,6 +299,14 @@ def put_joints(Z, B, lam, res, values):
             put_stiffness(Z, B, k, between, rho, res, values)
 
 
+@kernel
+def entry_of(E, slot, a, b):
+    """Entry (a, b) of a block of ``bodywise_wide``: beside the diagonal, where odd places are turned, or on it."""
+    if slot < 0:
+        return E.D[-1 - slot, 8 * a + b]
+    return E.E[slot, 8 * a + b] if slot % 2 == 0 else E.E[slot, 8 * b + a]
+
+
 # --- couplings, contacts, limits ------------------------------------------------------------------------------------
 @optional(None)
 def put_couplings(plan, Z, B, E, res, values):
@@ -309,7 +316,7 @@ def put_couplings(plan, Z, B, E, res, values):
         rows, columns = Z.copies[k, 4], Z.copies[k, 5]
         for a in range(rows):
             for b in range(columns):
-                Z.M[a, b] = E.E[slot, at(a, b)] if slot >= 0 else B.D[-1 - slot, at(a, b)]
+                Z.M[a, b] = entry_of(E, slot, a, b)
         # rows and columns of bodies are about their points
         if i > 0:
             shift_rows(Z.M, columns, (-Z.r[i, 0], -Z.r[i, 1], -Z.r[i, 2]))

@@ -140,7 +140,7 @@ def assemble(touch, system, plan, now, kappa, exact, Z, lam, room, res, values):
     T, limits, _ = touch
     res[:] = 0.0
     values[:] = 0.0
-    clear_couplings(plan, E, B.W, B.D)
+    clear_couplings(plan, E, B.W)
     spring_blocks(system.forces, plan, B, E, h)
     link_blocks(system.loops, plan, h, mass, B, E, L)
     points_of(system.tree, B, Z.r)

@@ -165,8 +165,9 @@ class Loops(NamedTuple):
 # kinds of constraints of the user
 EQUALITY, VELOCITY = 0, 1
 
-# The place of a block of the world in the elimination of coupled bodies (``bodywise_graph``).
-NOWHERE = -1
+# Where a coupling goes when its row is eliminated (``bodywise_graph``): nowhere, as its parent is the world; it keeps
+# its place; it is added to another pair, or to one in the axes of the other node, or to the parent's diagonal block.
+NOWHERE, STAYS, ADDED, TURNED, ON_DIAGONAL = -1, 0, 1, 2, 3
 
 
 class Constraints(NamedTuple):

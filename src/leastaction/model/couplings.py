@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from leastaction.kernels import layout as kl
-from leastaction.kernels.layout import NOWHERE
+from leastaction.kernels.layout import ADDED, NOWHERE, ON_DIAGONAL, STAYS, TURNED
 
 
 def common_ancestor(parents: Sequence[int], rows: Sequence[int]) -> int:
@@ -56,51 +56,79 @@ def elimination(
     # elimination: neighbours of a node become neighbours of each other and of its parent
     slot = np.full((len(near), len(near)), -1, dtype=np.int64)
     lists: list[list[int]] = [[] for _ in near]
+    turn = {node: k for k, (node, _) in enumerate(order)}
+
+    def leads(i: int, j: int) -> bool:
+        # in whose axes a pair is kept: a body's rather than multipliers', else those of the node that goes first
+        return (i <= n, -turn[i]) > (j <= n, -turn[j])
+
     used = 0
     for node, is_part in order:
         present = sorted(near[node])
         lists[node] = present
-        for other in present:
-            for pair in ((node, other), (other, node)):
-                if slot[pair] < 0:
-                    slot[pair] = used
-                    used += 1
         parent = 0 if is_part else int(parents[node])
+        for other in present:
+            if slot[node, other] < 0:
+                a, b = (node, other) if leads(node, other) else (other, node)
+                slot[a, b], slot[b, a] = used, used + 1
+                used += 2
         for a in present:
             near[a].discard(node)
-            if parent > 0 and a != parent and a not in near[parent]:
+            new = parent > 0 and a != parent and a not in near[parent]
+            if new and leads(parent, a) == leads(node, a):
                 # the blocks of the row become those of its parent, in their place
                 slot[parent, a], slot[a, parent] = slot[node, a], slot[a, node]
             couple(parent, a)
             for b in present:
                 couple(a, b)
     first = np.concatenate([[0], np.cumsum([len(each) for each in lists])]).astype(np.int64)
-    moves, fill = _places(parents, lists, slot)
     table = [(n + 1 + k, start, count) for k, (start, count, _) in enumerate(parts)]
     return {
         "order": np.array(order, dtype=np.int64).reshape(-1, 2),
         "first": first,
         "near": np.array([each for one in lists for each in one], dtype=np.int64),
         "slot": slot,
-        "moves": moves,
-        "fill": fill,
+        **_places(parents, lists, slot, first),
         "parts": np.array(table, dtype=np.int64).reshape(-1, 3),
     }
 
 
-def _places(parents: Sequence[int], lists: list[list[int]], slot: kl.Ints) -> tuple[kl.Ints, kl.Ints]:
+def _places(parents: Sequence[int], lists: list[list[int]], slot: kl.Ints, first: kl.Ints) -> dict[str, kl.Ints]:
     """Where blocks come from and go to when a node is eliminated; see ``moves`` and ``fill`` of the kernels."""
 
-    def place(i: int, j: int) -> int:
-        if i == 0 or j == 0:
-            return NOWHERE
-        return -2 - i if i == j else int(slot[i, j])
+    def pair(i: int, j: int) -> int:
+        return int(min(slot[i, j], slot[j, i]))
 
-    moves: list[tuple[int, ...]] = []
-    fill: list[int] = []
+    moves: list[tuple[int, int, int]] = []
+    fill: list[tuple[int, int, int]] = []
+    fills, mixed = [0], np.zeros(len(lists), dtype=np.int64)
+    mixed[list(parents)] = 1
+    mixed[len(parents) :] = 1
     for node, present in enumerate(lists):
         parent = int(parents[node]) if node < len(parents) else 0
-        for a in present:
-            moves.append((place(node, a), place(a, node), place(parent, a), place(a, parent), len(fill)))
-            fill += [place(a, b) for b in present]
-    return np.array(moves, dtype=np.int64).reshape(-1, 5), np.array(fill, dtype=np.int64)
+        for k, a in enumerate(present, start=int(first[node])):
+            # towards the parent
+            here = pair(node, a)
+            if parent == 0:
+                moves.append((here, NOWHERE, NOWHERE))
+            elif a == parent:
+                moves.append((here, parent, ON_DIAGONAL))
+                mixed[parent] = 1
+            elif pair(parent, a) == here:
+                moves.append((here, here, STAYS))
+            else:
+                same = (slot[parent, a] < slot[a, parent]) == (slot[node, a] < slot[a, node])
+                moves.append((here, pair(parent, a), ADDED if same else TURNED))
+            # between those that are coupled with it
+            fill.append((k, k, a))
+            mixed[a] = 1
+            for q, b in enumerate(present, start=int(first[node])):
+                if slot[a, b] >= 0 and slot[a, b] % 2 == 0:
+                    fill.append((k, q, pair(a, b)))
+        fills.append(len(fill))
+    return {
+        "moves": np.array(moves, dtype=np.int64).reshape(-1, 3),
+        "fill": np.array(fill, dtype=np.int64).reshape(-1, 3),
+        "fills": np.array(fills, dtype=np.int64),
+        "mixed": mixed,
+    }
