@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leastaction.errors import ConvergenceError, ModelError
-from leastaction.kernels.callbacks import Callback, control_callback, is_compiled
+from leastaction.kernels.callbacks import control_callback, is_compiled, take_pending
 from leastaction.methods.base import Chunk, Clock, Control, IntArray, Memory, Method
 from leastaction.methods.registry import check_supported, method_by_name
 from leastaction.methods.runge_kutta import RungeKutta
@@ -383,7 +383,7 @@ def _advance(
         work.go_back()
         stop, failure = error, "interrupted"
     # an error in a function of the user made the step fail
-    pending = _take_pending((*run.model.callbacks, *([acting.callback] if acting.callback else [])))
+    pending = take_pending((*run.model.callbacks, *([acting.callback] if acting.callback else [])))
     if pending is not None:
         stop = stop or pending
         failure = "interrupted" if isinstance(stop, KeyboardInterrupt) else f"{stop!r} in a function of the user"
@@ -431,14 +431,6 @@ def _save(done: Trajectory, path: Path) -> ModelError | None:
     except ModelError as error:
         return error
     return None
-
-
-def _take_pending(callbacks: tuple[Callback, ...]) -> BaseException | None:
-    """The first error that a function of the user raised inside compiled code; none is left behind."""
-    found: BaseException | None = None
-    for callback in callbacks:
-        found, callback.error = found or callback.error, None
-    return found
 
 
 def _finish(done: Trajectory, stop: BaseException | None, path: Path | None, on_failure: str) -> Trajectory:

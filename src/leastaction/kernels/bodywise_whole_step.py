@@ -5,7 +5,7 @@ The parts are the same sweeps, in the same order; between them Python solves the
 program serves both.
 
     now   (t, h, mass) of the step                 drive  (pc, control, active, rate_of): momenta and control of it
-    room  (B, E, f, L, ua): scratch memory         found  numbers of an iterate, see FOUND
+    room  (B, E, f, L, ua, M): scratch memory      found  numbers of an iterate, see FOUND
 """
 
 # mypy: ignore-errors
@@ -32,6 +32,7 @@ from leastaction.kernels.bodywise_contact import (
 from leastaction.kernels.bodywise_forces import spring_blocks
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count
 from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links
+from leastaction.kernels.bodywise_rates import coupled_rates, make_rates
 from leastaction.kernels.bodywise_residual import begin, evaluate, rounding_of
 from leastaction.kernels.bodywise_step import TURNED_TOO_FAR, finish, guess, turned_too_far
 from leastaction.kernels.bodywise_whole import (
@@ -47,9 +48,8 @@ from leastaction.kernels.bodywise_whole import (
 from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forward import make_work
-from leastaction.kernels.galerkin_links import make_links
+from leastaction.kernels.galerkin_links import make_link_rows
 from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_FINITE, farthest
-from leastaction.kernels.legendre import rates_of
 
 # What ``look`` finds: largest residual, its largest term, widest gap, merit parts, reach, rounding, farthest
 # coordinate; mean and largest product, largest |phi - s|, mean work of it.
@@ -61,22 +61,22 @@ PLAIN, STARTING, INSIDE = 0, 1, 2
 
 @entry
 def make_room(system, plan, kept, x):
-    """Scratch memory of a rollout: bodies, couplings, forces, constraints, contacts."""
+    """Scratch memory of a rollout: bodies, couplings, forces, constraints, contacts, rates."""
     B, f = make_bodies(system.tree, x, node_count(plan)), make_work(system, x)
-    L = make_links(system.loops, system.constraints, system.tree, 2)
-    return B, make_blocks(plan), f, L, make_touch(True, kept)
+    L, M = make_link_rows(system.loops, system.constraints, system.tree, 2, False), make_rates(plan, system.tree, x)
+    return B, make_blocks(plan), f, L, make_touch(True, kept), M
 
 
 @entry
-def open_step(system, now, x, p, rates, known, past, lengths, address, effort, pc, control, u, room):
+def open_step(system, plan, now, x, p, rates, known, past, lengths, address, effort, pc, control, u, room):
     """Control (where ``address`` is not 0), tables at k and guess of a step; False where there are no rates.
 
     rates: take the guess from the rates instead of the last steps.
     """
-    t, h, _ = now
-    B, _, f, L, _ = room
+    t, h, mass = now
+    B, E, f, L, _, M = room
     fresh = rates or known[0] == 0 or address != 0
-    if fresh and not rates_of(system, t, x, p, f, L, u):
+    if fresh and not coupled_rates(plan, system, t, x, p, mass, M, E, f, L, u):
         return False
     if address != 0:
         positions_out(system.coordinates, x, f.q)
@@ -104,7 +104,7 @@ def look(touch, system, now, x, drive, closed, what, warm, cold, s0, g0, room, f
     """
     t, h, mass = now
     pc, control, active, rate_of = drive
-    B, _, f, L, ua = room
+    B, _, f, L, ua, _ = room
     T, limits, count = touch
     if what == STARTING:
         wider, s0, g0 = s0, 1.0, 1.0
@@ -136,7 +136,7 @@ def put_guess(tree, x, xi, B):
 def assemble(touch, system, plan, now, kappa, exact, Z, lam, room, res, values):
     """The whole system at the present iterate; ``exact``: with nodes of contacts and limits for the barrier kappa."""
     _, h, mass = now
-    B, E, _, L, _ = room
+    B, E, _, L, _, _ = room
     T, limits, _ = touch
     res[:] = 0.0
     values[:] = 0.0
@@ -156,7 +156,7 @@ def assemble(touch, system, plan, now, kappa, exact, Z, lam, room, res, values):
 @entry
 def direct(touch, system, plan, Z, z, kappa, exact, room):
     """Directions of everything from the solution z; returns the largest step inside all cones."""
-    B, _, _, L, _ = room
+    B, _, _, L, _, _ = room
     T, limits, count = touch
     spread(system.tree, Z, B, z)
     keep_bodies(system.tree, B)
@@ -167,7 +167,7 @@ def direct(touch, system, plan, Z, z, kappa, exact, room):
 @entry
 def advance(touch, system, plan, alpha, back, s0, g0, exact, room):
     """A part alpha of the directions; ``back`` above 0 puts contacts back to the curve of that barrier."""
-    B, _, _, L, _ = room
+    B, _, _, L, _, _ = room
     T, limits, count = touch
     move_bodies(system.tree, B, alpha)
     move_links(system.loops, plan, B, L, alpha)
@@ -179,11 +179,11 @@ def advance(touch, system, plan, alpha, back, s0, g0, exact, room):
 
 
 @entry
-def close_step(system, now, x, p, drive, past, lengths, known, u, out_q, out_v, saved, room):
+def close_step(system, plan, now, x, p, drive, past, lengths, known, u, out_q, out_v, saved, room):
     """Take the step over into x, p; save it where ``saved`` is a row and not -1. Returns (status, row)."""
-    t, h, _ = now
+    t, h, mass = now
     _, control, active, _ = drive
-    B, _, f, L, ua = room
+    B, E, f, L, ua, M = room
     far = turned_too_far(system.tree, B)
     if far > 0:
         return TURNED_TOO_FAR, far
@@ -191,7 +191,7 @@ def close_step(system, now, x, p, drive, past, lengths, known, u, out_q, out_v, 
     finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn)
     if not all_finite(pn):
         return NOT_FINITE, 0
-    if saved >= 0 and not rates_of(system, t + h, B.x1, pn, f, L, u):
+    if saved >= 0 and not coupled_rates(plan, system, t + h, B.x1, pn, mass, M, E, f, L, u):
         return NO_RATES, 0
     copy(B.x1, x)
     copy(pn, p)

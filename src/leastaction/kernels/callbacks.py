@@ -2,7 +2,8 @@
 
 A Numba ``cfunc`` is called at full speed. A plain Python function is wrapped by ctypes: the same compiled loop calls
 it back at a cost of a few microseconds. If it raises, the output becomes NaN, the loop stops, and the error is
-raised again on the Python side by ``raise_pending``.
+raised again on the Python side by ``raise_pending``. Of several errors the first one counts: others may follow from it,
+for a NaN that one function leaves reaches the next.
 
     control  void (double t, const double *q, const double *v, double *tau)
     law      double (double)
@@ -12,7 +13,8 @@ raised again on the Python side by ``raise_pending``.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -23,19 +25,33 @@ LAW_TYPE = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
 FORCE_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_double, _POINTER, _POINTER)
 
 
+_errors = itertools.count()
+
+
 class Callback:
-    """One function of the user: its address, and the error it raised last."""
+    """One function of the user: its address, the first error it raised, and the number of that among all errors."""
 
     def __init__(self, address: int, keep: Any = None) -> None:
         self.address = address
         self.error: BaseException | None = None
+        self.number = 0
         self._keep = keep
 
-    def raise_pending(self) -> None:
-        """Raise the error of the last call, if there was one."""
-        if self.error is not None:
-            error, self.error = self.error, None
-            raise error
+    def fail(self, error: BaseException) -> None:
+        """Keep an error, unless there is an earlier one; Ctrl-C comes before all."""
+        if not isinstance(error, Exception):
+            self.error, self.number = error, -1
+        elif self.error is None:
+            self.error, self.number = error, next(_errors)
+
+
+def take_pending(callbacks: Iterable[Callback]) -> BaseException | None:
+    """The first error of some functions, and all are forgotten; None if there was none."""
+    failed = [callback for callback in callbacks if callback.error is not None]
+    error = min(failed, key=lambda callback: callback.number).error if failed else None
+    for callback in failed:
+        callback.error = None
+    return error
 
 
 def is_compiled(function: Any) -> bool:
@@ -62,7 +78,7 @@ def control_callback(function: Any, nq: int, nv: int) -> Callback:
             try:
                 out[:] = function(t, _view(q, nq).copy(), _view(v, nv).copy())
             except BaseException as error:
-                callback.error = error
+                callback.fail(error)
                 out[:] = np.nan
 
         return call
@@ -78,7 +94,7 @@ def law_callback(function: Any) -> Callback:
             try:
                 return float(function(x))
             except BaseException as error:
-                callback.error = error
+                callback.fail(error)
                 return float("nan")
 
         return call
@@ -95,7 +111,7 @@ def force_callback(function: Any, inputs: int, outputs: int) -> Callback:
             try:
                 out[:] = np.ravel(function(t, _view(given, inputs).copy()))
             except BaseException as error:
-                callback.error = error
+                callback.fail(error)
                 out[:] = np.nan
 
         return call

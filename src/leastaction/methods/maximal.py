@@ -106,9 +106,9 @@ class Maximal(Method):
         linear: str = "nullspace",
         loops: str = "graph",
     ) -> None:
-        if order not in (2, 4) or isinstance(order, bool):
+        if isinstance(order, bool) or not isinstance(order, int | float | np.integer) or order not in (2, 4):
             raise ModelError(f"Maximal: order must be 2 or 4, got {order!r}.")
-        if start not in ("legendre", "seed"):
+        if not isinstance(start, str) or start not in ("legendre", "seed"):
             raise ModelError(f'Maximal: start must be "legendre" or "seed", got {start!r}.')
         if rest_speed is not None:
             rest_speed = check_number(rest_speed, "Maximal: rest_speed", nonnegative=True)
@@ -116,7 +116,7 @@ class Maximal(Method):
         self.solver = solver_from(solver, (Newton,) if order == 4 else (Newton, InteriorPoint), "Maximal")
         self.choice = chosen(linear, loops, self.solver, self.cone)
         if order == 4:
-            if (start, rest_speed, cone, linear) != ("legendre", None, "exact", "nullspace"):
+            if (start, rest_speed, self.cone, linear) != ("legendre", None, "exact", "nullspace"):
                 raise UnsupportedError(
                     "Maximal: start, cone, rest_speed and linear belong to order 2; order 4 has none."
                 )
@@ -371,9 +371,9 @@ def _check_cone(cone: Any) -> str | int:
     """The friction cone: "exact", or its number of sides."""
     if isinstance(cone, str) and cone == "exact":
         return cone
-    if isinstance(cone, bool) or not isinstance(cone, int) or cone < 4 or cone % 2:
+    if isinstance(cone, bool) or not isinstance(cone, int | np.integer) or cone < 4 or cone % 2:
         raise ModelError(f'Maximal: cone must be "exact" or an even number of sides from 4 on, got {cone!r}.')
-    return cone
+    return int(cone)
 
 
 @dataclass(frozen=True, eq=False)

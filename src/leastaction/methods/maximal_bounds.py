@@ -17,6 +17,9 @@ from leastaction.model.model import JointView, Model
 # Limits and inequalities of a first state may be violated by this, in their own unit.
 _DEEP = 1e-9
 
+# An interior point needs room between two limits: at least this, radians or metres, and some units of rounding.
+_ROOM, _ROUNDING = 1e-12, 1e-15
+
 
 @lru_cache(maxsize=64)
 def limit_table(model: Model) -> tuple[Any, tuple[str, ...]]:
@@ -36,7 +39,9 @@ def limit_table(model: Model) -> tuple[Any, tuple[str, ...]]:
                 # a half turn is the largest angle there is
                 found = [(2.0 / np.sin(0.5 * high), np.cos(0.5 * high))] if high < np.pi else []
             else:
-                found = [(sign, bound) for sign, bound in ((1.0, low), (-1.0, high)) if np.isfinite(bound)]
+                more = max(0.0, 0.5 * (_ROOM + _ROUNDING * abs(low) - (high - low))) if np.isfinite(low) else 0.0
+                wide = (1.0, low - more), (-1.0, high + more)
+                found = [(sign, bound) for sign, bound in wide if np.isfinite(bound)]
             if view.kind == "free":
                 # among public velocities the angular ones come first
                 rate = 0 if ball else rate + 3

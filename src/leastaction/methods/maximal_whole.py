@@ -23,6 +23,9 @@ from leastaction.solve.whole_solvers import LINEAR, LOOPS, solve_whole
 # Statuses of ``kernels.bodywise_step.rollout``.
 DONE, NOT_CONVERGED, NO_RATES = 0, 1, 3
 
+# The proximal term of ``kernels.bodywise_links``, relative to h^2 / m.
+RHO = 1.0e-6
+
 # Equations of a contact and of a limit in the exact variant.
 _FORCES, _ONE = 3, 1
 
@@ -38,9 +41,9 @@ class Choice:
 
 def chosen(linear: Any, loops: Any, solver: Any, cone: str | int) -> Choice:
     """A choice from the arguments of ``Maximal``; ModelError where they do not go together."""
-    if linear not in LINEAR:
+    if not isinstance(linear, str) or linear not in LINEAR:
         raise ModelError(f"Maximal: linear must be one of {', '.join(LINEAR)}, got {linear!r}.")
-    if loops not in LOOPS:
+    if not isinstance(loops, str) or loops not in LOOPS:
         raise ModelError(f"Maximal: loops must be one of {', '.join(LOOPS)}, got {loops!r}.")
     if loops == "last" and linear != "graph":
         raise ModelError(f'Maximal: loops="last" is a way of linear="graph"; with linear="{linear}" leave it out.')
@@ -105,12 +108,12 @@ class Stepper:
 
         self.model, self.choice, self.couplings, self.contacts = model, choice, plan, contacts
         self.system, self.limits, self.numbers, self.most, self.parts = model.system, limits, numbers, most, parts
-        self.B, self.E, self.f, self.L, self.T = parts.make_room(self.system, plan, kept, x)
+        self.B, self.E, self.f, self.L, self.T, rates = parts.make_room(self.system, plan, kept, x)
         nu = len(model.system.tree.rates)
         self.pc, self.ua, self.u, self.control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
         self.rate_of = np.argsort(model.system.coordinates.v)
         self.mass = float(model.system.tree.const[:, MASS].sum())
-        self.room = (self.B, self.E, self.f, self.L, self.ua)
+        self.room = (self.B, self.E, self.f, self.L, self.ua, rates)
         self.found, self.x, self.count = np.zeros(parts.FOUND), x, 0
         self.now, self.drive = (0.0, 0.0, self.mass), (self.pc, self.control, False, self.rate_of)
         self.whole: Any = None
@@ -129,7 +132,7 @@ class Stepper:
         parts, system, tree, plan, drive = self.parts, self.system, self.system.tree, self.couplings, self.drive
         self.prepare((), 1)
         todo: list[tuple[Any, tuple[Any, ...]]] = [
-            (parts.open_step, (system, self.now, x, p, False, known, past, lengths, address, effort, self.pc,
+            (parts.open_step, (system, plan, self.now, x, p, False, known, past, lengths, address, effort, self.pc,
                                self.control, self.u, self.room)),
             (parts.put_guess, (tree, x, self.B.guess, self.B)),
             (parts.look, (self.touch, system, self.now, x, drive, True, 0, 0.0, False, 1.0, 1.0, self.room,
@@ -138,7 +141,8 @@ class Stepper:
                               self.values)),
             (parts.direct, (self.touch, system, plan, self.whole, self.res, 0.0, True, self.room)),
             (parts.advance, (self.touch, system, plan, 1.0, 0.0, 1.0, 1.0, True, self.room)),
-            (parts.close_step, (system, self.now, x, p, drive, past, lengths, known, self.u, *out[:2], 0, self.room)),
+            (parts.close_step, (system, plan, self.now, x, p, drive, past, lengths, known, self.u, *out[:2], 0,
+                                self.room)),
         ]  # fmt: skip
         if self.contacts is not None:
             todo.append((parts.find_contacts, (self.contacts, tree, x, 0.1, 0, self.B, self.T)))
@@ -184,7 +188,8 @@ class Stepper:
 
     def direction(self, kappa: float, exact: bool = True) -> float | None:
         """Solve for the directions; the largest step inside all cones, or None where there is no solution."""
-        z = solve_whole(self.choice.linear, self.plan, self.values, -self.res)
+        eps = 0.0 if self.E is None else float(self.E.eps[0])
+        z = solve_whole(self.choice.linear, self.plan, self.values, -self.res, eps)
         if z is None:
             return None
         self.z = z
@@ -194,6 +199,18 @@ class Stepper:
     def advance(self, alpha: float, back: float = 0.0, s0: float = 1.0, g0: float = 1.0, exact: bool = True) -> None:
         """Move by a part of the direction."""
         self.parts.advance(self.touch, self.system, self.couplings, alpha, back, s0, g0, exact, self.room)
+
+    def trust_rows(self) -> None:
+        """The rows of loops and constraints are taken to be well conditioned, but for those that are redundant."""
+        if self.E is not None:
+            self.E.eps[0] = 0.0
+
+    def take_care(self) -> bool:
+        """From now on multipliers are found in least squares; False if this was so already, or there are none."""
+        if self.E is None or self.E.eps[0] > 0.0:
+            return False
+        self.E.eps[0] = RHO * self.now[1] ** 2 / self.mass
+        return len(self.couplings.parts) > 0
 
     def worst(self) -> int:
         """What is off by most work: 1 + pair of a contact, or -1 - number of a limit or inequality; 0 without any."""
@@ -212,6 +229,7 @@ def solve_smooth(step: Stepper, count: Any) -> bool:
     """Newton with backtracking from the guess in B.guess; True if the residual is within tolerance."""
     p, rtol, h, moment = step.parts, step.numbers[0], step.now[1], float(step.B.unit[1])
     step.put_guess(step.B.guess)
+    step.trust_rows()
     before = size_before = gap_before = math.inf
     alpha, steps, closed = 1.0, 0, True
     while True:
@@ -237,8 +255,12 @@ def solve_smooth(step: Stepper, count: Any) -> bool:
         else:
             if steps == 0 or alpha < 1.0e-3 or (small and apart <= coarse):
                 break
-            alpha *= 0.5
             count[CUTS] += 1
+            if step.take_care():
+                # once more from the iterate before
+                alpha, before = 0.0, math.inf
+            else:
+                alpha *= 0.5
         step.advance(alpha)
         closed = False
     count[ITERATIONS] += steps
@@ -358,8 +380,9 @@ def rollout(
             return k, NOT_CONVERGED, step.worst()
         row = saved if (k0 + k + 1) % every == 0 else -1
         status, where = step.parts.close_step(
-            step.system, step.now, x, p, step.drive, past, lengths, known, step.u, out_q, out_v, row, step.room
-        )
+            step.system, step.couplings, step.now, x, p, step.drive, past, lengths, known, step.u, out_q, out_v, row,
+            step.room,
+        )  # fmt: skip
         if status != DONE:
             return k, status, where
         known[3] = 0
@@ -377,8 +400,8 @@ def _opened(
 ) -> bool:  # fmt: skip
     """Control, tables at k, guess and contacts of a step; False where there are no rates."""
     good = step.parts.open_step(
-        step.system, step.now, x, p, rates, known, past, lengths, address, effort, step.pc, step.control, step.u,
-        step.room,
+        step.system, step.couplings, step.now, x, p, rates, known, past, lengths, address, effort, step.pc,
+        step.control, step.u, step.room,
     )  # fmt: skip
     step.count = 0
     if good and step.contacts is not None:

@@ -152,14 +152,20 @@ def check_heights(heights: Any, spacing: Any, normal: FloatArray) -> tuple[Float
     return frozen(grid), frozen(np.broadcast_to(steps, 2))
 
 
-def check_result(value: Any, shape: tuple[int, ...], where: str) -> FloatArray:
-    """What a user's function returned, as an array, if it is finite and has the right shape."""
+def check_shape(value: Any, shape: tuple[int, ...], where: str) -> FloatArray:
+    """What a user's function returned, as an array, if it has the right shape."""
     try:
         out = np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
         raise ModelError(f"{where}: the function must return numbers, it returned {value!r}.") from error
     if out.shape != shape:
         raise ModelError(f"{where}: the function must return shape {shape}, it returned {out.shape}.")
+    return out
+
+
+def check_result(value: Any, shape: tuple[int, ...], where: str) -> FloatArray:
+    """The same, if it is finite besides."""
+    out = check_shape(value, shape, where)
     if not np.isfinite(out).all():
         raise ModelError(f"{where}: the function returned a number that is not finite: {out.tolist()}.")
     return out

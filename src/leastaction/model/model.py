@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.kernels.callbacks import Callback
+from leastaction.kernels.callbacks import Callback, take_pending
 from leastaction.kernels.layout import Constraints, System
 from leastaction.model.actuation import forces_of_inputs, servo_bound, with_servos
 from leastaction.model.checks import FloatArray, check_number, frozen, quoted
@@ -283,8 +283,9 @@ class Model:
 
     def raise_pending(self) -> None:
         """Raise the error of a function of the user that failed inside compiled code."""
-        for callback in self.callbacks:
-            callback.raise_pending()
+        error = take_pending(self.callbacks)
+        if error is not None:
+            raise error
 
     def __repr__(self) -> str:
         loops = f", {len(self.loop_names)} loops" if self.loop_names else ""

@@ -10,7 +10,7 @@ import numpy as np
 from leastaction.errors import ModelError
 from leastaction.kernels import layout as kl
 from leastaction.kernels.callbacks import Callback, force_callback, law_callback
-from leastaction.model.checks import FloatArray
+from leastaction.model.checks import FloatArray, check_shape
 from leastaction.model.constraints import Constraint
 from leastaction.model.elements import Joint
 from leastaction.model.forces import Force, PointForce, PointSpring, Potential, Wrench
@@ -167,7 +167,7 @@ def _unpacked(force: Force, k: int) -> Any:
     """The force as a function of flat inputs: for each body rotation (9), position (3), twist (6)."""
 
     def call(t: float, flat: FloatArray) -> FloatArray:
-        return force.wrenches(t, *_poses_and_twists(flat, k))
+        return check_shape(force.wrenches(t, *_poses_and_twists(flat, k)), (k, 6), f"{force.label}: wrenches")
 
     return call
 
@@ -176,8 +176,11 @@ def _derivatives(force: Force, k: int) -> Any:
     """K and D of a force as a function of flat inputs, K first, by rows."""
 
     def call(t: float, flat: FloatArray) -> FloatArray:
-        K, D = force.derivatives(t, *_poses_and_twists(flat, k))
-        return np.concatenate([np.ravel(K), np.ravel(D)])
+        given = zip("KD", force.derivatives(t, *_poses_and_twists(flat, k)), strict=True)
+        shape = (6 * k, 6 * k)
+        return np.concatenate(
+            [check_shape(M, shape, f"{force.label}: derivatives, {name}").ravel() for name, M in given]
+        )
 
     return call
 

@@ -195,8 +195,10 @@ def _make_plan(planner: Planner, couplings: Any, contacts: tuple[Contact, ...], 
             # a thin rod or a body without mass has a pivot only together with its joint
             groups.setdefault(body if link.thin else joint, []).append(joint)
     for k, (_, _, count, _) in enumerate(parts):
-        sizes["part", k] = count
-        groups["part", k] = [("part", k)]
+        # a free joint that closes a loop has no rows
+        if count > 0:
+            sizes["part", k] = count
+            groups["part", k] = [("part", k)]
     first: dict[Thing, int] = {}
     size = 0
     for members in groups.values():
@@ -267,6 +269,8 @@ def _coupling_tables(model: Model, couplings: Any, parts: list[Any], block: _Blo
     for a, b in sorted(pairs):
         copies.append((int(couplings.slot[a, b]), block(("body", a), ("body", b)), a, b, 6, 6))
     for k, (node, _, count, bodies) in enumerate(parts):
+        if count == 0:
+            continue
         part = ("part", k)
         rows.append((node, block.first[part], count))
         copies.append((-1 - node, block(part, part), 0, 0, count, count))
@@ -337,7 +341,7 @@ def _order(couplings: Any, links: list[Link], groups: dict[Thing, list[Thing]]) 
         part_of = {int(node): k for k, node in enumerate(couplings.parts[:, 0])}
     for node, is_part in sequence:
         if is_part:
-            out.append(("part", part_of[node]))
+            out += [thing for thing in (("part", part_of[node]),) if thing in groups]
         elif node in kept:
             out += [thing for thing in (("body", node), ("joint", node)) if thing in groups]
     return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,18 +24,67 @@ Solve = Callable[[Floats], Floats]
 _SWEEPS = 2
 
 
-def solve_whole(name: str, plan: WholePlan, values: Floats, rhs: Floats) -> Floats | None:
-    """Solution (size,) of the whole system; None where it is singular or not finite."""
+def solve_whole(name: str, plan: WholePlan, values: Floats, rhs: Floats, eps: float = 0.0) -> Floats | None:
+    """Solution (size,) of the whole system; None where it is singular or not finite.
+
+    Args:
+        name: one of ``LINEAR`` but for the first.
+        plan: where the numbers belong.
+        values: the matrix.
+        rhs: the right-hand side (size,).
+        eps: above 0, multipliers of loops and constraints are found in least squares, as
+            ``kernels.bodywise_links.take_care`` says; singular values of their matrix below eps do not count.
+    """
     if not (np.isfinite(values).all() and np.isfinite(rhs).all()):
         return None
-    # rows of stiff contacts are some 1e10 times larger than others: residuals of all rows must count in the refinement
-    r = _scales(np.abs(values), plan.rows, plan.size)
-    values, rhs = values * r[plan.rows], rhs * r
-    solution = _by_graph(plan, values, rhs) if name == "graph" else _refined(name, plan, values, rhs)
+    if eps > 0.0 and len(plan.tables["parts"]):
+        solution = _with_care(name, plan, values, rhs, eps)
+    else:
+        solve = _factorised(name, plan, values)
+        solution = None if solve is None else solve(rhs)
     return solution if solution is not None and np.isfinite(solution).all() else None
 
 
-def _by_graph(plan: WholePlan, values: Floats, rhs: Floats) -> Floats | None:
+def _with_care(name: str, plan: WholePlan, values: Floats, rhs: Floats, eps: float) -> Floats | None:
+    """All but the multipliers eliminated, and these in least squares: least |S lam - s|^2 + eps^2 |lam|^2."""
+    held = np.concatenate([first + np.arange(count) for _, first, count in plan.tables["parts"].tolist()])
+    number = np.full(plan.size, -1)
+    number[held] = np.arange(len(held))
+    i, j = number[plan.rows], number[plan.columns]
+    # the system without multipliers, which keep their places in it
+    alone = np.where((i < 0) & (j < 0), values, np.where((i >= 0) & (plan.rows == plan.columns), 1.0, 0.0))
+    solve = _factorised(name, plan, alone)
+    if solve is None:
+        return None
+    push, gap, inner = np.zeros((plan.size, len(held))), np.zeros((len(held), plan.size)), (i >= 0) & (j >= 0)
+    np.add.at(push, (plan.rows[(i < 0) & (j >= 0)], j[(i < 0) & (j >= 0)]), values[(i < 0) & (j >= 0)])
+    np.add.at(gap, (i[(i >= 0) & (j < 0)], plan.columns[(i >= 0) & (j < 0)]), values[(i >= 0) & (j < 0)])
+    S = np.zeros((len(held), len(held)))
+    np.add.at(S, (i[inner], j[inner]), values[inner])
+    free = np.where(number < 0, rhs, 0.0)
+    columns = [solve(column) for column in (*push.T, free)]
+    if not all(column is not None and np.isfinite(column).all() for column in columns):
+        return None
+    motion = np.array(columns).T
+    S -= gap @ motion[:, :-1]
+    given = np.concatenate([rhs[held] - gap @ motion[:, -1], np.zeros(len(held))])
+    lam = np.linalg.lstsq(np.concatenate([S, eps * np.eye(len(held))]), given, rcond=None)[0]
+    out = solve(free - push @ lam)
+    if out is not None:
+        out[held] = lam
+    return out
+
+
+def _factorised(name: str, plan: WholePlan, values: Floats) -> Solve | None:
+    """A solver for right-hand sides (size,); None where the matrix is singular."""
+    # rows of stiff contacts are some 1e10 times larger than others: residuals of all rows must count in the refinement
+    r = _scales(np.abs(values), plan.rows, plan.size)
+    values = values * r[plan.rows]
+    solve = (_by_graph if name == "graph" else partial(_refined, name))(plan, values)
+    return None if solve is None else lambda rhs: solve(rhs * r)
+
+
+def _by_graph(plan: WholePlan, values: Floats) -> Solve | None:
     """In-place block LDU along the graph, with scaling and refinement (Bruedigam et al. 2023, Algorithms 3 and 4)."""
     from leastaction.kernels.graph import factor_graph
 
@@ -45,32 +95,61 @@ def _by_graph(plan: WholePlan, values: Floats, rhs: Floats) -> Floats | None:
     r, c = np.empty(plan.size), np.empty(plan.size)
     if factor_graph(system.plan, blocks, factors, pivot, r, c, True) >= 0:
         return None
-    return GraphFactors(system, blocks, factors, pivot, r, c).solve(rhs, refine=_SWEEPS)
+    return partial(GraphFactors(system, blocks, factors, pivot, r, c).solve, refine=_SWEEPS)
 
 
-def _refined(name: str, plan: WholePlan, values: Floats, rhs: Floats) -> Floats | None:
+def _refined(name: str, plan: WholePlan, values: Floats) -> Solve | None:
     """Columns scaled too, factorised, and refined."""
     c = _scales(np.abs(values), plan.columns, plan.size)
     solve = (_dense if name == "dense" else _sparse)(plan, values * c[plan.columns])
     if solve is None:
         return None
-    x = np.zeros(plan.size)
-    left, best = rhs, np.inf
-    for _ in range(1 + _SWEEPS):
-        trial = x + c * solve(left)
-        left = _residual(plan, values, rhs, trial)
-        worst = float(np.abs(left).max())
-        if not worst < best:
-            break
-        x, best = trial, worst
-    return x
+
+    entries = _by_rows(plan)
+
+    def refined(rhs: Floats) -> Floats:
+        y = solve(rhs)
+        x, size = c * y, float(np.abs(y).max())
+        for _ in range(_SWEEPS):
+            y = solve(_residual(plan, entries, values, rhs, x))
+            # corrections shrink, until the matrix is singular to working precision
+            if not np.abs(y).max() < 0.5 * size:
+                break
+            x, size = x + c * y, float(np.abs(y).max())
+        return x
+
+    return refined
 
 
-def _residual(plan: WholePlan, values: Floats, rhs: Floats, x: Floats) -> Floats:
-    """rhs - A x, summed with more digits than it is given in: small forces stand beside stiff ones in a row."""
-    total = rhs.astype(np.longdouble)
-    np.subtract.at(total, plan.rows, values.astype(np.longdouble) * x[plan.columns])
-    return total.astype(float)
+def _by_rows(plan: WholePlan) -> list[Any]:
+    """Numbers of the matrix, at most one of each row at a time: a partition of range(len(plan.rows))."""
+    order = np.argsort(plan.rows, kind="stable")
+    begin = np.searchsorted(plan.rows[order], plan.rows[order])
+    turn = np.arange(len(order)) - begin
+    return [order[turn == k] for k in range(int(turn.max(initial=-1)) + 1)]
+
+
+def _residual(plan: WholePlan, entries: list[Any], values: Floats, rhs: Floats, x: Floats) -> Floats:
+    """rhs - A x with twice the digits: small forces stand beside stiff ones in a row (Ogita, Rump and Oishi 2005)."""
+    total, rest = rhs.copy(), np.zeros_like(rhs)
+    for some in entries:
+        i, a, b = plan.rows[some], -values[some], x[plan.columns[some]]
+        # product = a b and its error, sum and its error
+        product = a * b
+        (a0, a1), (b0, b1) = _halves(a), _halves(b)
+        error = a1 * b1 - (((product - a0 * b0) - a1 * b0) - a0 * b1)
+        before = total[i]
+        total[i] = before + product
+        part = total[i] - before
+        rest[i] += error + ((before - (total[i] - part)) + (product - part))
+    return total + rest
+
+
+def _halves(a: Floats) -> tuple[Floats, Floats]:
+    """a as a sum of two numbers of half the digits."""
+    big = 134217729.0 * a
+    high = big - (big - a)
+    return high, a - high
 
 
 def _scales(sizes: Floats, at: Any, size: int) -> Floats:
