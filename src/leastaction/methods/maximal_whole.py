@@ -208,8 +208,8 @@ class Stepper:
 
 
 # --- smooth motion --------------------------------------------------------------------------------------------------
-def solve_smooth(step: Stepper, count: Any) -> bool:
-    """Newton with backtracking from the guess in B.guess; True if the residual is within tolerance."""
+def solve_smooth(step: Stepper, straight: bool, count: Any) -> bool:
+    """Newton from the guess in B.guess, with backtracking or ``straight``; True if the residual is within tolerance."""
     p, rtol, h, moment = step.parts, step.numbers[0], step.now[1], float(step.B.unit[1])
     step.put_guess(step.B.guess)
     before = size_before = gap_before = math.inf
@@ -237,8 +237,10 @@ def solve_smooth(step: Stepper, count: Any) -> bool:
         else:
             if steps == 0 or alpha < 1.0e-3 or (small and apart <= coarse):
                 break
-            alpha *= 0.5
             count[CUTS] += 1
+            if straight:
+                break
+            alpha *= 0.5
         step.advance(alpha)
         closed = False
     count[ITERATIONS] += steps
@@ -351,7 +353,7 @@ def rollout(
                 good = solve_contact(step, known[2] == 0, count)
             else:
                 step.prepare((), _ONE)
-                good = solve_smooth(step, count)
+                good = solve_smooth(step, attempt == 0 and known[0] > 0, count)
             if touching and known[3] == 0:
                 known[1], known[2] = step.count, 1
         if not good:
