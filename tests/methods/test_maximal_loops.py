@@ -7,7 +7,7 @@ import pytest
 
 import leastaction as la
 from leastaction.methods.base import Clock, Control
-from leastaction.papers.bruedigam_chains import segments
+from leastaction.papers.bruedigam_chains import links, segments
 
 DT = 0.01
 
@@ -91,6 +91,14 @@ def test_chains_of_segments(n, duration, energy, tilt):
     assert np.count_nonzero(np.diff(np.sign(opening.ravel()))) >= 2
 
 
+def test_a_guess_that_misleads_does_not_lead_to_another_motion():
+    # at 9.01 s the last steps extrapolate to 0.6 rad off; a line search from there ends with half as much energy again
+    model = links(20, "revolute", closed=True)
+    run = la.simulate(model, dt=DT, duration=10.0, method=la.Maximal())
+    check(run, 1e-9, 0.3)  # measured 2e-11, 0.153; up to 0.85 on the wrong way
+    assert run.report.counters["backtracks"] > 0
+
+
 def test_short_steps_through_a_singular_position():
     # the multipliers' matrix has a small negative eigenvalue where one step leads from one side to the other
     model = la.models.n_four_bar(2).build()
@@ -105,7 +113,8 @@ def test_short_steps_through_a_singular_position():
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "dt"), [(32, 0.005), (64, 0.0025)])
 def test_long_chains_of_segments(n, dt):
-    # they whip to 120 rad/s: at 10 ms, from 4.2 s (32 segments) and 2.3 s (64) on, a step has no solution
+    # they whip to 120 rad/s: at 10 ms, from 4.2 s (32 segments) and 2.6 s (64) on, a step has no solution: followed
+    # from short steps on, it ends in a fold at 9.73 and 9.76 ms
     model = segments(n, tilt=0.5)
     run = la.simulate(model, dt=dt, duration=10.0, method=la.Maximal())
     check(run, 1e-9, 0.03)  # measured 1.7e-10; 0.015 and 0.009

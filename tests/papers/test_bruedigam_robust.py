@@ -87,12 +87,8 @@ def test_double_four_bar(tmp_path):
 @pytest.mark.slow
 def test_half_swings_of_three_scales(tmp_path):
     verdict, result = verdicts("bruedigam2023-fig11", tmp_path)
-    assert failing(verdict) == [
-        "every scale comes to the end of its half swing, for every step",
-        "(a) more iterations for smaller steps",
-    ]
-    # ten steps of the smallest pendulum do not converge, with either start
-    assert [(row["scale"], row["steps"]) for row in result.tables[""] if row["stopped"]] == [(0.1, 10)] * 2
+    assert failing(verdict) == ["(a) more iterations for smaller steps"]
+    assert not [row for row in result.tables[""] if row["stopped"]]
     assert max(row["error (rad)"] for row in result.tables[""] if row["steps"] == 1000) < 2e-8  # measured 1.1e-8
 
 

@@ -54,10 +54,10 @@ TURNED_TOO_FAR, LEAST_COSINE = 4, 0.0
 
 
 @kernel
-def judge(h, B, nu, rtol, most, g, count, first):
+def judge(h, B, nu, rtol, most, straight, g, count, first):
     """Decide for each running lane: converged, a new direction, a shorter step, or given up.
 
-    Returns whether any lane goes on, and whether any takes a new direction.
+    straight: no shorter steps. Returns whether any lane goes on, and whether any takes a new direction.
     """
     more, renew, a = False, False, g.numbers
     weight = (B.unit[1] / h) * (B.unit[1] / h)
@@ -87,6 +87,7 @@ def judge(h, B, nu, rtol, most, g, count, first):
             # backtrack, until only rounding can be to blame
             a[ALPHA, k] *= 0.5
             count[first + k, CUTS] += 1
+            goes_on = not straight
         if goes_on:
             more = True
         else:
@@ -98,8 +99,8 @@ def judge(h, B, nu, rtol, most, g, count, first):
 
 
 @kernel
-def solve_lanes(system, h, x, active, rate_of, rtol, most, B, f, g, count, first):
-    """Newton with backtracking from the guess in B.guess; g.good says which lanes have converged."""
+def solve_lanes(system, h, x, active, rate_of, rtol, most, straight, B, f, g, count, first):
+    """Newton from the guess in B.guess, with backtracking or ``straight``; g.good says which lanes have converged."""
     tree, closed = system.tree, True
     for k in range(LANES):
         g.masks[0, RUNNING, k] = g.masks[0, ALIVE, k]
@@ -111,7 +112,7 @@ def solve_lanes(system, h, x, active, rate_of, rtol, most, B, f, g, count, first
     shifted(tree, x, B.guess, B.x1)
     while True:
         evaluate_lanes(system, h, x, active, rate_of, closed, B, f, g)
-        more, renew = judge(h, B, tree.rates.shape[0], rtol, most, g, count, first)
+        more, renew = judge(h, B, tree.rates.shape[0], rtol, most, straight, g, count, first)
         if not more:
             break
         if renew:
@@ -222,7 +223,7 @@ def rollout(
             # step
             begin_lanes(tree, x, p, B, g.pc)
             guess_lanes(min(k, 3), u, extrapolation(h, lengths, min(k, 3)), past, h, B.guess)
-            solve_lanes(system, h, x, active, rate_of, rtol, most, B, f, g, count, first)
+            solve_lanes(system, h, x, active, rate_of, rtol, most, k > 0, B, f, g, count, first)
             end_lanes(system, h, x, active, B, f, g)
             if take_lanes(tree, x, p, past, B, g, status, first, k, done) == 0:
                 break

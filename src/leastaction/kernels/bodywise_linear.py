@@ -318,7 +318,7 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
     begin(system, t, h, x, p, B, f, L, pc)
     guess(h, 0, u, past, lengths, B.guess)
     if not solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most,
-                      touched, T, B, E, f, L, ua, count):  # fmt: skip
+                      False, touched, T, B, E, f, L, ua, count):  # fmt: skip
         return NOT_CONVERGED
     if turned_too_far(tree, B) > 0:
         return NOT_CONVERGED

@@ -47,9 +47,9 @@ def guess(h, known, u, past, lengths, xi):
         xi[d] = h * u[d] if known == 0 else e1 * past[d, 0] + e2 * past[d, 1] + e3 * past[d, 2]
 
 
-def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, touched,
-                  T, B, E, f, L, ua, count):  # fmt: skip
-    """Newton with backtracking from the guess in B.guess."""
+def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, straight,
+                  touched, T, B, E, f, L, ua, count):  # fmt: skip
+    """Newton from the guess in B.guess, with backtracking or ``straight``."""
     tree, nu, rtol = system.tree, pc.size, numbers[0]
     shifted(tree, x, B.guess, B.x1)
     before, size_before, gap_before = math.inf, math.inf, math.inf
@@ -89,6 +89,8 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
             if take_care(plan, h, mass, E):
                 # once more from the iterate before
                 alpha, before = 0.0, math.inf
+            elif straight:
+                break
             else:
                 alpha *= 0.5
         move_bodies(tree, B, alpha)
@@ -100,12 +102,13 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
 
 
 @either(_solve_smooth)
-def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, touched,
-               T, B, E, f, L, ua, count):  # fmt: skip
+def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, straight,
+               touched, T, B, E, f, L, ua, count):  # fmt: skip
     """B.x1 and B.P1 at the end of the step, from the guess in B.guess; True if the residual is within tolerance.
 
-    numbers: tolerance, barrier, barrier of a warm start. touched (2,): contacts of the last step, and whether there
-    was one.
+    numbers: tolerance, barrier, barrier of a warm start. straight: give up where a whole Newton step makes the residual
+    larger; without contacts only. A guess from the last steps may lie so far off that a line search from it ends at a
+    solution that belongs to another motion. touched (2,): contacts of the last step, and whether there was one.
     """
     touched[0] = find(contacts, system.tree, x, h, B, T, touched[0])
     good = solve_contact(
@@ -203,8 +206,8 @@ def rollout(
                     begin(system, t, h, x, p, B, f, L, pc)
                     guess(h, 0, u, past, lengths, B.guess)
                 good = solve_step(
-                    contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, touched,
-                    T, B, E, f, L, ua, count,
+                    contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most,
+                    attempt == 0 and known[0] > 0, touched, T, B, E, f, L, ua, count,
                 )  # fmt: skip
             if not good:
                 return k, NOT_CONVERGED, worst_contact(contacts, T, touched[0])

@@ -225,8 +225,8 @@ class Stepper:
 
 
 # --- smooth motion --------------------------------------------------------------------------------------------------
-def solve_smooth(step: Stepper, count: Any) -> bool:
-    """Newton with backtracking from the guess in B.guess; True if the residual is within tolerance."""
+def solve_smooth(step: Stepper, straight: bool, count: Any) -> bool:
+    """Newton from the guess in B.guess, with backtracking or ``straight``; True if the residual is within tolerance."""
     p, rtol, h, moment = step.parts, step.numbers[0], step.now[1], float(step.B.unit[1])
     step.put_guess(step.B.guess)
     step.trust_rows()
@@ -259,6 +259,8 @@ def solve_smooth(step: Stepper, count: Any) -> bool:
             if step.take_care():
                 # once more from the iterate before
                 alpha, before = 0.0, math.inf
+            elif straight:
+                break
             else:
                 alpha *= 0.5
         step.advance(alpha)
@@ -373,7 +375,7 @@ def rollout(
                 good = solve_contact(step, known[2] == 0, count)
             else:
                 step.prepare((), _ONE)
-                good = solve_smooth(step, count)
+                good = solve_smooth(step, attempt == 0 and known[0] > 0, count)
             if touching and known[3] == 0:
                 known[1], known[2] = step.count, 1
         if not good:

@@ -137,15 +137,17 @@ def _figure(rows: Rows) -> Any:
     from leastaction.plot import colour_of, styled
 
     def draw(figure: Any) -> None:
-        panels = figure.subplots(1, 2)
-        for axes, closed, title in zip(panels, (False, True), ("(a) pendulums", "(b) closed chains"), strict=True):
+        panels = figure.subplots(1, 2, sharex=True, sharey=True)
+        titles = ("(a) pendulums", "(b) closed chains, where all steps were done")
+        for axes, closed, title in zip(panels, (False, True), titles, strict=True):
             for index, name in enumerate((_OURS, _PEER)):
                 for kind, line in zip(_KINDS, ("-", "--"), strict=True):
                     n, seconds = columns(rows, "links", "time (s)", method=name, joint=kind, closed=closed)
                     style = {**colour_of(index), "linestyle": line, "marker": "o", "markersize": 3.5}
                     axes.loglog(n, 1e3 * seconds, label=f"{name}, {kind}", **style)
-            axes.set(title=title, xlabel="links", ylabel="processor time of 1000 steps  (ms)")
-            few_ticks(axes)
-        legend_outside(axes)
+            axes.set(title=title, xlabel="links")
+        panels[0].set_ylabel("processor time of 1000 steps  (ms)")
+        few_ticks(panels[0])
+        legend_outside(panels[1])
 
     return styled(draw, 10.5, 3.6)

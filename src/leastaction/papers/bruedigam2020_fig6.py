@@ -171,22 +171,30 @@ def _power(rows: Rows) -> float:
 
 
 def _figure(rows: Rows) -> Any:
-    """Time over segments, and how long the loops stay closed."""
+    """Time over segments, and how long the loops stay closed; runs that stopped before are marked."""
     from leastaction.plot import colour_of, styled
 
     def draw(figure: Any) -> None:
         a, b = figure.subplots(1, 2)
         n, seconds = columns(rows, "segments", "time (s)", method=_OURS)
         a.loglog(n, 1e3 * seconds, marker="o", markersize=3.5, label=_OURS, **colour_of(0))
-        a.set(title="1000 steps", xlabel="segments", ylabel="processor time  (ms)")
-        few_ticks(a)
+        a.set(title="1000 steps, where all were done", xlabel="segments", ylabel="processor time  (ms)")
+        few_ticks(a, "y")
         for index, name in enumerate((_OURS, _PEER, _FINE, _MUJOCO)):
             n, end = columns(rows, "segments", "closed until (s)", method=name)
             if not len(n):
                 continue
             b.semilogx(n, end, marker="o", markersize=3.5, label=name, **colour_of(index))
+        # loops of a run that stopped may have been closed at its end
+        still = [row for row in rows if row["stopped"] and row["steps"] * _DT <= row["closed until (s)"] + 0.5 * _DT]
+        if still:
+            n, end = columns(still, "segments", "closed until (s)")
+            b.plot(n, end, "x", color="black", markersize=8, label="stopped with closed loops")
         b.set(title="loops closed to 1 cm until", xlabel="segments", ylabel="s", ylim=(0, 1.05 * _STEPS * _DT))
-        few_ticks(b, "x")
+        for axes in (a, b):
+            counts = sorted({row["segments"] for row in rows})
+            axes.set_xticks(counts, [str(n) for n in counts])
+            axes.set_xticks([], minor=True)
         legend_outside(b)
 
     return styled(draw, 10.5, 3.6)

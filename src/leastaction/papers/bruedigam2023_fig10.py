@@ -142,7 +142,7 @@ def _figure(rows: list[dict[str, Any]], steps: int) -> Any:
             few_ticks(bottom, "x")
         few_ticks(panels[0, 0], "y")
         panels[0, 0].set_ylabel("processor time of a step  (µs)")
-        panels[1, 0].set_ylabel("share of runs that came to the end")
+        panels[1, 0].set_ylabel("share of runs that came to the end\n(curves shifted apart)")
         panels[0, -1].legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0)
 
     return styled(draw, 10.5, 5.6)

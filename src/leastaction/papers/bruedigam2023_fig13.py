@@ -191,8 +191,8 @@ def _figure(episodes: list[_Episode], walk: Trajectory) -> Any:
         a.plot(trunk[:, 0], trunk[:, 2], label="trunk", **colour_of(0))
         for index, leg in enumerate(("FR", "FL")):
             foot = walk.poses(f"{leg}_foot")[:, :3, 3]
-            a.plot(foot[:, 0], foot[:, 2], label=f"foot {leg}", linewidth=0.8, **colour_of(index + 1))
-        a.set(title="(a) the best episode", xlabel="x  (m)", ylabel="z  (m)")
+            a.plot(foot[:, 0], foot[:, 2], label=f"front foot {leg}", linewidth=0.8, **colour_of(index + 1))
+        a.set(title="(a) the best episode: centres of bodies", xlabel="x  (m)", ylabel="z  (m)")
         a.legend(loc="center right")
         b.plot(distances, label="episode", **{**colour_of(1), "linestyle": "none", "marker": "o", "markersize": 3})
         b.plot(np.maximum.accumulate(distances), label="best so far", **colour_of(0))
