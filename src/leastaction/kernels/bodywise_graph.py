@@ -16,7 +16,9 @@ follows the graph, as in Bruedigam et al. 2023, Algorithms 3 and 4. Whatever is 
     moves (couplings, 3)  places of the pair (i, j), of the pair (p, j) with p the parent of i, and how it goes there
     fill  (pairs, 3)   two couplings of one node, and the place of the pair of their nodes, or the one node of both
     fills (N+2,)       where the pairs of a node begin
-    mixed (N+1,)       1 for a node whose diagonal block gets fill-in
+    mixed (N+1,)       0; 1 for a node to whose diagonal block something is added; 2 if that needs not be cleared before
+    opens (N+1,)       1 for a row that is the first to add to its parent's diagonal block: it puts its own there
+    stiff (1,)         1 where contacts, springs or inequalities add to the blocks B.D of bodies
     parts (nodes, 3)   node of multipliers, its first constraint row, number of rows
     E     (slots, 48)  blocks beside the diagonal          D (N+1, 48)  what is added to diagonal blocks
     y, Y, Z            dq = y - Y . eta_parent - sum_j Z_j . eta_j;  for multipliers dlam = y - sum_j Z_j eta_j
@@ -93,6 +95,8 @@ class Couplings(NamedTuple):
     fill: Ints
     fills: Ints
     mixed: Ints
+    opens: Ints
+    stiff: Ints
     parts: Ints
 
 
@@ -205,20 +209,21 @@ def hand(plan, E, k):
 @kernel
 def eliminate_row(tree, plan, B, E, i, h):
     """Eliminate the joint of row i and hand what is left, couplings included, to its parent."""
-    l, D = ld6(B.W, i, 0), load_block(B.D, i)
+    l, D = ld6(B.W, i, 0), body_block(tree.const, i, B, h)
     if tree.const[i, MASS] > 0.0:
         l = axpy6(-0.5 * h, ld6(B.F0, i, 0), add6(l, ld6(B.L, i, 0)))
-        D = add_blocks(D, body_block(tree.const, i, B, h))
+    if plan.stiff[0] == 1:
+        D = add_blocks(D, load_block(B.D, i))
     d, p = tree.rows[i, IU], tree.rows[i, PARENT]
     if tree.rows[i, KIND] == BALL:
-        if plan.mixed[i] == 1:
+        if plan.mixed[i] > 0:
             D = add_blocks(D, narrow(E.D, i))
         D, l, F, H = eliminate_ball(B, d, D, add6(l, times(D, ld6(B.rho, i, 0))))
         if plan.first[i + 1] > plan.first[i]:
             couple_ball(plan, B, E, i, d, F, H)
         if p > 0:
             add_to_residual(B.W, p, wide_of(l))
-            add_to_diagonal(E.D, p, wide(D))
+            add_to_diagonal(plan, E, i, p, wide(D))
     else:
         eliminate_screw(plan, B, E, i, d, p, wide(D), wide_of(l))
 
@@ -227,7 +232,7 @@ def eliminate_row(tree, plan, B, E, i, h):
 def eliminate_screw(plan, B, E, i, d, p, D, l):
     """``bodywise_recursion.eliminate_screw`` with rows of eight, and what it does to coupled nodes and the parent."""
     S0, S1 = wide6(B.S0, d), wide6(B.S1, d)
-    if plan.mixed[i] == 1:
+    if plan.mixed[i] > 0:
         D = add_rows(D, E.D, i)
     l = axpy2(1.0, products(D, wide6(B.rho, i)), l)
     h, x = products(D, S1), weighted(D, lanes6(S0))
@@ -241,8 +246,11 @@ def eliminate_screw(plan, B, E, i, d, p, D, l):
         couple_screw(plan, B, E, i, d, s, column)
     if p > 0:
         add_to_residual(B.W, p, axpy2(y, h, l))
-        for r in range(6):
-            add_row(E.D, p, r, axpy2(-column[r], x, D[r]))
+        left = (
+            axpy2(-column[0], x, D[0]), axpy2(-column[1], x, D[1]), axpy2(-column[2], x, D[2]),
+            axpy2(-column[3], x, D[3]), axpy2(-column[4], x, D[4]), axpy2(-column[5], x, D[5]),
+        )  # fmt: skip
+        add_to_diagonal(plan, E, i, p, left)
 
 
 @kernel
@@ -252,10 +260,15 @@ def wide_of(v):
 
 
 @kernel
-def add_to_diagonal(T, k, M):
-    """Add six rows to block k."""
-    for r in range(6):
-        add_row(T, k, r, M[r])
+def add_to_diagonal(plan, E, i, p, M):
+    """What is left of row i, in six rows, to the diagonal block of its parent."""
+    M = M if plan.opens[i] == 1 else add_rows(M, E.D, p)
+    put_row(E.D, p, 0, M[0])
+    put_row(E.D, p, 1, M[1])
+    put_row(E.D, p, 2, M[2])
+    put_row(E.D, p, 3, M[3])
+    put_row(E.D, p, 4, M[4])
+    put_row(E.D, p, 5, M[5])
 
 
 @kernel

@@ -16,7 +16,7 @@ from __future__ import annotations
 from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6, st9
 from leastaction.kernels.bodywise_forces import mean_twists
-from leastaction.kernels.galerkin_links import link_rows
+from leastaction.kernels.galerkin_links import link_rows_at
 from leastaction.kernels.layout import VELOCITY
 from leastaction.spatial._source.so3 import exp, log
 from leastaction.spatial._source.vector import add3, axpy6, matmul, scale3, transpose
@@ -62,10 +62,9 @@ def middle_poses(tree, B, Q):
 def start_links(loops, system, t, h, B, f, L):
     """Rows at k, and no multipliers yet."""
     tree = system.tree
-    copy_poses(B.P0, f.P)
     for i in range(tree.rows.shape[0]):
         st6(f.V, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-    link_rows(system, t, h, f, L, 0)
+    link_rows_at(system, t, h, B.P0, f.V, f, L, 0)
     for k in range(L.kind.size):
         L.lam[0, k] = 0.0
 
@@ -98,12 +97,11 @@ def end_links(loops, system, t, h, B, f, L):
     A gap is divided by what a body's motion changes it by: it counts as an angle, or as a length in ``unit``.
     """
     tree, m, largest, squares = system.tree, L.kind.size, 0.0, 0.0
-    copy_poses(B.P1, f.P)
-    link_rows(system, t + h, h, f, L, 1)
+    link_rows_at(system, t + h, h, B.P1, f.V, f, L, 1)
     if has_velocity(L):
         middle_poses(tree, B, f.P)
         mean_twists(tree, B, h, True, f.V)
-        link_rows(system, t + 0.5 * h, h, f, L, 2)
+        link_rows_at(system, t + 0.5 * h, h, f.P, f.V, f, L, 2)
         for k in range(m):
             if L.kind[k] == VELOCITY:
                 L.g[1, k] = L.g[2, k]

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.kernels._calls import call_force
-from leastaction.kernels._jit import MEMORY_OPTIONS, optional, sweep
+from leastaction.kernels._jit import MEMORY_OPTIONS, kernel, optional, sweep
 from leastaction.kernels._lanes import ld6, st6
 from leastaction.kernels.articulated import expand, reduce
 from leastaction.kernels.dense import lu_factor, lu_solve, proximal_solve
@@ -115,12 +115,18 @@ def make_link_rows(loops, constraints, tree, s, solved):
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
-@sweep
+@kernel
 def link_rows(system, t, h, f, L, a):
     """Gaps and rows of all constraints at node a, with the poses f.P and twists f.V of that node."""
+    link_rows_at(system, t, h, f.P, f.V, f, L, a)
+
+
+@sweep
+def link_rows_at(system, t, h, P, V, f, L, a):
+    """The same with given poses and twists."""
     loops, c = system.loops, system.constraints
     m, start = L.kind.size, loop_size(loops)
-    loop_rows(loops, f.P, f.V, f.g, f.G, None, f.ends)
+    loop_rows(loops, P, V, f.g, f.G, None, f.ends)
     for k in range(start):
         L.g[a, k] = f.g[k]
         row = ld6(f.G, k, 0)
@@ -128,14 +134,14 @@ def link_rows(system, t, h, f, L, a):
         st6(L.G, a * m + k, 6, row)
     for k in range(c.kind.shape[0]):
         b, count, r, size = c.kind[k, 1], c.kind[k, 2], start + c.kind[k, 3], c.kind[k, 4]
-        give_bodies(c, b, count, f.P, f.V, L.given)
+        give_bodies(c, b, count, P, V, L.given)
         call_force(c.address[k], t, L.given, L.result)
         scale = h if c.kind[k, 0] == VELOCITY else 1.0
         for i in range(size):
             L.g[a, r + i] = scale * L.result[i]
             # a row by the body twist, in link axes, as a wrench about the origin
             for e in range(count):
-                R, p = link_frame(c, b + e, f.P)
+                R, p = link_frame(c, b + e, P)
                 o = size + 6 * (count * i + e)
                 turn = matvec(R, (L.result[o], L.result[o + 1], L.result[o + 2]))
                 push = matvec(R, (L.result[o + 3], L.result[o + 4], L.result[o + 5]))

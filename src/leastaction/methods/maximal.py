@@ -444,10 +444,8 @@ def couplings(model: Model) -> Any:
             rows_of = table.bodies[first : first + bodies].tolist()
             for at in range(0, size, 6):
                 parts.append((model.constraint_size + start + at, min(6, size - at), rows_of))
-    pairs = []
-    for force in model.mechanism.forces:
-        if isinstance(force, PointSpring):
-            pairs.append((model.places[force.a].row, model.places[force.b].row))
+    springs = [force for force in model.mechanism.forces if isinstance(force, PointSpring)]
+    pairs = [(model.places[force.a].row, model.places[force.b].row) for force in springs]
     touching = touch_of(model)
     if touching is not None:
         contacts = touching.table.contacts
@@ -457,4 +455,5 @@ def couplings(model: Model) -> Any:
     # one form of the kernels for all mechanisms with loops, constraints or forces on bodies
     if not parts and not pairs and table is None and not inequality_count(model):
         return None
-    return Couplings(**elimination(parents.tolist(), pairs, parts))
+    stiff = bool(pairs) or touching is not None or bool(inequality_count(model)) or bool(springs)
+    return Couplings(**elimination(parents.tolist(), pairs, parts, stiff))

@@ -22,7 +22,10 @@ def common_ancestor(parents: Sequence[int], rows: Sequence[int]) -> int:
 
 
 def elimination(
-    parents: Sequence[int], pairs: Sequence[tuple[int, int]], parts: Sequence[tuple[int, int, Sequence[int]]]
+    parents: Sequence[int],
+    pairs: Sequence[tuple[int, int]],
+    parts: Sequence[tuple[int, int, Sequence[int]]],
+    stiff: bool = True,
 ) -> dict[str, kl.Ints]:
     """Order, neighbours and places of blocks; see ``kernels/bodywise_graph.py``.
 
@@ -30,6 +33,7 @@ def elimination(
         parents: parent row of every row; row 0 is the world.
         pairs: rows of bodies that are coupled directly.
         parts: for each node of multipliers its first constraint row, number of rows, and the rows of its bodies.
+        stiff: whether something else than loops and constraints acts between bodies or on them (contacts, springs).
     """
     n = len(parents) - 1
     near: list[set[int]] = [set() for _ in range(n + 1 + len(parts))]
@@ -88,12 +92,15 @@ def elimination(
         "first": first,
         "near": np.array([each for one in lists for each in one], dtype=np.int64),
         "slot": slot,
-        **_places(parents, lists, slot, first),
+        **_places(parents, [node for node, _ in order], lists, slot, first),
+        "stiff": np.array([stiff], dtype=np.int64),
         "parts": np.array(table, dtype=np.int64).reshape(-1, 3),
     }
 
 
-def _places(parents: Sequence[int], lists: list[list[int]], slot: kl.Ints, first: kl.Ints) -> dict[str, kl.Ints]:
+def _places(
+    parents: Sequence[int], order: list[int], lists: list[list[int]], slot: kl.Ints, first: kl.Ints
+) -> dict[str, kl.Ints]:
     """Where blocks come from and go to when a node is eliminated; see ``moves`` and ``fill`` of the kernels."""
 
     def pair(i: int, j: int) -> int:
@@ -101,9 +108,7 @@ def _places(parents: Sequence[int], lists: list[list[int]], slot: kl.Ints, first
 
     moves: list[tuple[int, int, int]] = []
     fill: list[tuple[int, int, int]] = []
-    fills, mixed = [0], np.zeros(len(lists), dtype=np.int64)
-    mixed[list(parents)] = 1
-    mixed[len(parents) :] = 1
+    fills = [0]
     for node, present in enumerate(lists):
         parent = int(parents[node]) if node < len(parents) else 0
         for k, a in enumerate(present, start=int(first[node])):
@@ -113,7 +118,6 @@ def _places(parents: Sequence[int], lists: list[list[int]], slot: kl.Ints, first
                 moves.append((here, NOWHERE, NOWHERE))
             elif a == parent:
                 moves.append((here, parent, ON_DIAGONAL))
-                mixed[parent] = 1
             elif pair(parent, a) == here:
                 moves.append((here, here, STAYS))
             else:
@@ -121,14 +125,23 @@ def _places(parents: Sequence[int], lists: list[list[int]], slot: kl.Ints, first
                 moves.append((here, pair(parent, a), ADDED if same else TURNED))
             # between those that are coupled with it
             fill.append((k, k, a))
-            mixed[a] = 1
             for q, b in enumerate(present, start=int(first[node])):
                 if slot[a, b] >= 0 and slot[a, b] % 2 == 0:
                     fill.append((k, q, pair(a, b)))
         fills.append(len(fill))
+    # what is added to a diagonal block first: couplings, or what is left of a child, which is simply put there
+    mixed, opens = np.zeros(len(lists), dtype=np.int64), np.zeros(len(lists), dtype=np.int64)
+    mixed[len(parents) :] = 1
+    for node in order:
+        for a in lists[node]:
+            mixed[a] = max(mixed[a], 1)
+        parent = int(parents[node]) if node < len(parents) else 0
+        if parent > 0 and mixed[parent] == 0:
+            mixed[parent], opens[node] = 2, 1
     return {
         "moves": np.array(moves, dtype=np.int64).reshape(-1, 3),
         "fill": np.array(fill, dtype=np.int64).reshape(-1, 3),
         "fills": np.array(fills, dtype=np.int64),
         "mixed": mixed,
+        "opens": opens,
     }
