@@ -187,6 +187,11 @@ def _contacts() -> list[bench.Row]:
     mine, count = step_time(model, state, Maximal(solver=InteriorPoint(1e-9)), 0.005, 200, 200)
     what = f"maximal step of a quadruped, 16 contacts, 24 limits, {count:.1f} iterations"
     out.append(bench.Row("maximal", what, "us", mine, None, mine, 40.0))
+    few, many = (_block_time(n) for n in (2, 6))
+    each = (many - few) / (36 - 4)
+    out.append(
+        bench.Row("maximal", "one more contact in an iteration, 4 to 36 under a block", "us", each, None, each, 0.3)
+    )
     for n in (10, 40):
         model = sphere_chain(n).build()
         state = model.state({"root": [0, 0, 0.5, 1, 0, 0, 0]}, {"root": [0, 0, 0, 1.0, 0.5, 0]})
@@ -196,6 +201,21 @@ def _contacts() -> list[bench.Row]:
         what = f"maximal step of {n} spheres, {count:.1f} iterations; MuJoCo, which sinks {sunk:.1f} mm"
         out.append(bench.Row("maximal", what, "us", mine, theirs, mine / theirs, 1.0 if n == 40 else None))
     return out
+
+
+def _block_time(n: int) -> float:
+    """Microseconds of an iteration for a block that slides on n^2 points."""
+    side = np.linspace(-0.5, 0.5, n)
+    x, y = np.meshgrid(side, side)
+    m = Mechanism("block")
+    m.add_body("block", mass=1.0, inertia=(0.1, 0.1, 0.15))
+    m.add_joint("root", "free", parent="world", child="block")
+    m.add_ground(friction=0.3)
+    m.add_contact("block", "world", friction=0.3, points=np.stack([x.ravel(), y.ravel(), np.full(n * n, -0.1)], axis=1))
+    model = m.build()
+    state = model.state({"root": [0, 0, 0.1, 1, 0, 0, 0]}, {"root": [0, 0, 0.2, 3.0, 0.5, 0]})
+    mine, count = step_time(model, state, Maximal(), 0.01, 50, 5)
+    return mine / count
 
 
 def _graphs() -> list[bench.Row]:
