@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.kernels._jit import MEMORY_OPTIONS, either, kernel, optional
-from leastaction.kernels._lanes import lane, ld6, pack_of, st6
+from leastaction.kernels._lanes import ld6, st6
 from leastaction.kernels.bodywise_recursion import (
     add_blocks,
     body_block,
@@ -48,6 +48,7 @@ from leastaction.kernels.bodywise_recursion import (
 from leastaction.kernels.bodywise_wide import (
     add_row,
     add_rows,
+    add_to_residual,
     add_turned,
     add_wide,
     axpy2,
@@ -67,6 +68,7 @@ from leastaction.kernels.bodywise_wide import (
     weighted,
     wide,
     wide6,
+    wide_of,
 )
 from leastaction.kernels.layout import (
     ADDED,
@@ -254,12 +256,6 @@ def eliminate_screw(plan, B, E, i, d, p, D, l):
 
 
 @kernel
-def wide_of(v):
-    """Six numbers as a row of eight."""
-    return (pack_of(v[0], v[1], v[2], v[3]), pack_of(v[4], v[5], 0.0, 0.0))
-
-
-@kernel
 def add_to_diagonal(plan, E, i, p, M):
     """What is left of row i, in six rows, to the diagonal block of its parent."""
     M = M if plan.opens[i] == 1 else add_rows(M, E.D, p)
@@ -269,17 +265,6 @@ def add_to_diagonal(plan, E, i, p, M):
     put_row(E.D, p, 3, M[3])
     put_row(E.D, p, 4, M[4])
     put_row(E.D, p, 5, M[5])
-
-
-@kernel
-def add_to_residual(W, j, v):
-    """W_j += v, a row of eight."""
-    W[j, 0] += lane(v[0], 0)
-    W[j, 1] += lane(v[0], 1)
-    W[j, 2] += lane(v[0], 2)
-    W[j, 3] += lane(v[0], 3)
-    W[j, 4] += lane(v[1], 0)
-    W[j, 5] += lane(v[1], 1)
 
 
 @kernel

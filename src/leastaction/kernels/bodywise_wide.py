@@ -102,6 +102,12 @@ def wide6(T, k):
 
 
 @kernel
+def wide_of(v):
+    """Six numbers as a row of eight."""
+    return (pack_of(v[0], v[1], v[2], v[3]), pack_of(v[4], v[5], 0.0, 0.0))
+
+
+@kernel
 def lanes6(v):
     """The six numbers of a row."""
     return (lane(v[0], 0), lane(v[0], 1), lane(v[0], 2), lane(v[0], 3), lane(v[1], 0), lane(v[1], 1))
@@ -169,6 +175,17 @@ def add_turned(T, k, Q, q):
     for r in range(6):
         for c in range(6):
             Q[q, 8 * r + c] += T[k, 8 * c + r]
+
+
+@kernel
+def add_to_residual(W, j, v):
+    """W_j += v, a row of eight."""
+    W[j, 0] += lane(v[0], 0)
+    W[j, 1] += lane(v[0], 1)
+    W[j, 2] += lane(v[0], 2)
+    W[j, 3] += lane(v[0], 3)
+    W[j, 4] += lane(v[1], 0)
+    W[j, 5] += lane(v[1], 1)
 
 
 # --- the inverse of a block of multipliers --------------------------------------------------------------------------
