@@ -69,8 +69,10 @@ def find(contacts, tree, x, h, B, T, count):
         for e in range(9):
             trace += B.P0[i, e] * B.P1[i, e]
         most = max(most, math.sqrt(dot3(d, d)) + far * math.sqrt(max(0.0, 3.0 - trace)))
-    # the contacts of the last step
+    # contacts and limits of the last step
     width = T.V.shape[1]
+    for k in range(T.U.shape[0]):
+        T.old_U[k, 0], T.old_U[k, 1] = T.U[k, 0], T.U[k, 1]
     for k in range(count):
         for e in range(4):
             T.old_ints[k, e] = T.ints[k, e]

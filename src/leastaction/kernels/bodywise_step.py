@@ -21,6 +21,7 @@ from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, nod
 from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links, take_care, trust_rows
 from leastaction.kernels.bodywise_rates import coupled_rates, make_rates
 from leastaction.kernels.bodywise_residual import begin, evaluate, tolerances
+from leastaction.kernels.bodywise_strikes import strikes, take_back
 from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
@@ -33,7 +34,7 @@ from leastaction.kernels.legendre import to_parent_axes
 from leastaction.kernels.tree import kinematics
 
 # What a rollout returns besides the statuses of ``galerkin_step``.
-TURNED_TOO_FAR = 4
+TURNED_TOO_FAR, STRIKES = 4, 5
 
 # Cosine of the largest rotation of a body in one step: 90 degrees, where the discrete momentum has its maximum.
 LEAST_COSINE = 0.0
@@ -150,13 +151,14 @@ def finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn):
 
 @entry
 def rollout(
-    system, plan, contacts, limits, effort, kept, uniform, clock, k0, steps, x, p, past, lengths, known, every,
+    system, rest, plan, contacts, limits, effort, kept, uniform, clock, k0, steps, x, p, past, lengths, known, every,
     controls, address, passive, numbers, most, out_q, out_v, out_c, out_n, count,
 ):  # fmt: skip
     """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
     past (nu, 3), lengths (3,), known (4,): displacements, lengths and number of the last three steps; contacts of the
     last step; whether there was a step; 1 if the first step moves by h times the rates, as Bruedigam et al. start.
+    rest: speeds below which nothing bounces, see ``bodywise_strikes``; a step in which something does is not taken.
     contacts and limits may be None; kept: their variables of the last step (``make_touch``). effort (nv,): bounds of
     the control. out_c (rows, contacts, 12), out_n (rows,): what contacts did in the step that ends at a row. count: see
     ``counts``. Returns (steps done, status, row); after a failure x, p are those of the last good step.
@@ -174,7 +176,7 @@ def rollout(
         mass += tree.const[i, MASS]
     for k in range(steps):
         t, h = tick(uniform, clock, k0, k)
-        active = passive
+        active, had = passive, (touched[0], touched[1], count[ITERATIONS], count[CUTS])
         # control of this step
         if address != 0:
             if not coupled_rates(plan, system, t, x, p, mass, M, E, f, L, u):
@@ -221,6 +223,10 @@ def rollout(
         finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn)
         if not all_finite(pn):
             return k, NOT_FINITE, 0
+        if strikes(contacts, plan, system, t, h, x, p, mass, rest, M, E, f, L, u, B, T, touched[0]):
+            take_back(contacts, T, had[0])
+            touched[0], touched[1], count[ITERATIONS], count[CUTS] = had
+            return k, STRIKES, 0
         save = (k0 + k + 1) % every == 0
         if save and not coupled_rates(plan, system, t + h, B.x1, pn, mass, M, E, f, L, u):
             return k, NO_RATES, 0

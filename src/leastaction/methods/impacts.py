@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.kernels.contact_layout import FINEST, NEAR
 from leastaction.methods.base import Memory
 from leastaction.methods.closing import link_rows
 from leastaction.model.checks import FloatArray
@@ -29,9 +30,6 @@ from leastaction.model.model import Model, State
 Advance = Callable[[Memory, float, float], tuple[str | None, FloatArray]]
 """Take one plastic step: (memory, t, h) -> why it failed, and its contacts (contacts, 12)."""
 
-# A touch is located to this part of the way that the points move in a step, and to nothing finer than 1e-7 m: nearer,
-# the barrier of the contact would push
-_NEAR, _FINEST = 1e-3, 1e-7
 _MOST_TRIALS, _MOST_IMPACTS = 60, 16
 _SWEEPS, _SAME = 2000, 1e-14
 
@@ -116,6 +114,8 @@ def strike(inverse: FloatArray, J: FloatArray, v: FloatArray, e: FloatArray, mu:
         e: restitution of each point (n,), zero where it only rests.
         mu: friction coefficient of each point (n,).
     """
+    from leastaction.kernels.impact import impulses
+
     n = len(J)
     rows = J.reshape(3 * n, -1)
     W = rows @ inverse @ rows.T
@@ -123,25 +123,7 @@ def strike(inverse: FloatArray, J: FloatArray, v: FloatArray, e: FloatArray, mu:
     # what each point aims at: u_n+ = -e u_n-
     u[0::3] += e * np.minimum(u[0::3], 0.0)
     impulse, size = np.zeros(3 * n), max(float(np.abs(u).max(initial=0.0)), 1e-300)
-    for _ in range(_SWEEPS):
-        change = 0.0
-        for k in range(n):
-            block = slice(3 * k, 3 * k + 3)
-            if not W[3 * k, 3 * k] > 0.0:
-                continue
-            before = impulse[block].copy()
-            impulse[3 * k] = max(0.0, impulse[3 * k] - (u[3 * k] + W[3 * k] @ impulse) / W[3 * k, 3 * k])
-            # tangents: down the slip, then back into the disc
-            sides = slice(3 * k + 1, 3 * k + 3)
-            stiff = float(np.linalg.eigvalsh(W[sides, sides])[-1])
-            if mu[k] > 0.0 and stiff > 0.0:
-                impulse[sides] -= (u[sides] + W[sides] @ impulse) / stiff
-                reach = float(np.linalg.norm(impulse[sides]))
-                if reach > mu[k] * impulse[3 * k]:
-                    impulse[sides] *= mu[k] * impulse[3 * k] / reach
-            change = max(change, float(np.abs(W[block, block] @ (impulse[block] - before)).max()))
-        if change <= _SAME * size:
-            break
+    impulses(W, u, np.ascontiguousarray(mu), _SWEEPS, _SAME * size, impulse)
     return np.asarray(v + inverse @ rows.T @ impulse)
 
 
@@ -207,7 +189,7 @@ def bouncing(
 
 def _tolerance(length: float, speed: Any) -> Any:
     """How near counts as touching, metres."""
-    return np.maximum(_FINEST, _NEAR * length * np.abs(speed))
+    return np.maximum(FINEST, NEAR * length * np.abs(speed))
 
 
 def _locate(
@@ -217,13 +199,14 @@ def _locate(
     """Time into the step at which the first of the striking contacts touches, with what touches, q and v there."""
     low, high, part = 0.0, left, 0.0
     for _ in range(_MOST_TRIALS):
-        # Newton's step on the gap that closes first, kept between what is open and what is closed
+        # Newton's step towards half of the tolerance, on the gap that closes first; kept between open and closed
         speed = -(here.J[bounce, 0] @ v)
         tolerance = _tolerance(left, speed)
         near = here.gap[bounce] <= tolerance
         if near.any():
             break
-        ahead = part + float(np.min(np.where(speed > 0.0, here.gap[bounce] / np.maximum(speed, 1e-300), np.inf)))
+        away = here.gap[bounce] - 0.5 * tolerance
+        ahead = part + float(np.min(np.where(speed > 0.0, away / np.maximum(speed, 1e-300), np.inf)))
         ahead = ahead if low < ahead < high else 0.5 * (low + high)
         now = _copy(memory)
         failure, _ = advance(now, t, ahead)

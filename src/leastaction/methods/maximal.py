@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, ClassVar, cast, final
 
@@ -49,7 +50,9 @@ _FAILURES = {
     3: "the constraints leave no velocity; they contradict each other here",
     4: "body '{body}' turns by 90 degrees or more in one step, where the discrete momentum has its maximum; "
     "take a smaller dt",
+    5: "something strikes",
 }
+_STRIKES = _FAILURES[5]
 
 # A step with contacts that finds no solution is taken again in so many parts.
 _PARTS = (2, 4, 8, 16)
@@ -179,22 +182,23 @@ class Maximal(Method):
     def rollout(
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
     ) -> Chunk:
-        """All steps in one compiled call, or step by step where contacts bounce.
+        """All steps in one compiled call, up to a step that needs care.
 
-        A step with contacts that finds no solution is taken again in parts.
+        A step in which something bounces is cut there; one with contacts that finds no solution is taken in parts.
         """
         if self._order == 4:
             return roll(model, memory, clock, k, steps, every, control, efforts(model), self.solver)
-        if "restitution" in model.features and steps > 0:
-            return self._bounce(model, memory, clock, k, steps, every, control)
-        chunk = self._roll(model, memory, clock, k, steps, every, control, False)[0]
+        chunk = self._roll(model, memory, clock, k, steps, every, control)[0]
         while chunk.failure is not None and touch_of(model) is not None:
-            finer = self._finer_step(model, memory, clock, k + chunk.steps, every, control)
-            if finer is None:
+            cut = self._impact_step if chunk.failure == _STRIKES else self._finer_step
+            step = cut(model, memory, clock, k + chunk.steps, every, control)
+            if step is None:
                 break
-            chunk = joined(replace(chunk, failure=None), finer)
+            chunk = joined(chunk, step)
+            if step.failure is not None:
+                break
             left = steps - chunk.steps
-            chunk = joined(chunk, self._roll(model, memory, clock, k + chunk.steps, left, every, control, False)[0])
+            chunk = joined(chunk, self._roll(model, memory, clock, k + chunk.steps, left, every, control)[0])
         return chunk
 
     def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
@@ -249,7 +253,8 @@ class Maximal(Method):
         if touching is None or "restitution" not in model.features:
             return found, np.zeros(len(found), dtype=bool)
         here, lively = touch_at(model, memory, state.q), touching.table.contacts.numbers[:, 1]
-        return found, bouncing(here, found, state.v, lively, self._resting(model, dt), dt)
+        rest, more = self._rest(model)
+        return found, bouncing(here, found, state.v, lively, rest + more * dt, dt)
 
     def _finer_step(
         self, model: Model, memory: Memory, clock: Clock, k: int, every: int, control: Control
@@ -260,9 +265,12 @@ class Maximal(Method):
             trial = {name: array.copy() for name, array in memory.items()}
             counters = {"iterations": 0, "restarts": 0, "finer steps": 1}
             for i in range(parts):
-                part = self._roll(model, trial, Clock(t + i * h / parts, h / parts), 0, 1, 1, held, False)[0]
+                short = Clock(t + i * h / parts, h / parts)
+                part = self._roll(model, trial, short, 0, 1, 1, held)[0]
+                if part.failure == _STRIKES:
+                    part = self._impact_step(model, trial, short, 0, 1, held)
                 for name, count in part.counters.items():
-                    counters[name] += count
+                    counters[name] = counters.get(name, 0) + count
                 if part.failure is not None:
                     break
             else:
@@ -288,51 +296,36 @@ class Maximal(Method):
         weight = model.total_mass * (float(np.linalg.norm(model.system.tree.gravity)) or 10.0)
         return touching, kept, (solver.tolerance, solver.barrier * weight, solver.warm * weight), solver.iterations
 
-    def _resting(self, model: Model, dt: float) -> float:
-        """Speed below which nothing bounces, m/s."""
+    def _rest(self, model: Model) -> tuple[float, float]:
+        """Speed below which nothing bounces, m/s, and what each second of a step adds to it."""
         g = float(np.linalg.norm(model.system.tree.gravity))
-        return 2.0 * g * dt if self.rest_speed is None else self.rest_speed
+        return (0.0, 2.0 * g) if self.rest_speed is None else (self.rest_speed, 0.0)
 
-    def _bounce(
-        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
-    ) -> Chunk:
-        """Step by step, cut at impacts. A function that gives the control is asked again after an impact."""
-        touching = touch_of(model)
-        table = cast(Touching, touching).table
-        q, v, total, counts, most, failure = [], [], 0, [], 0, None
-        counters = {"iterations": 0, "restarts": 0, "impacts": 0}
-        done = 0
-        for i in range(steps):
-            number, spent = k + i, 0
-            held = Control(control.array[number : number + 1], control.callback)
+    def _impact_step(self, model: Model, memory: Memory, clock: Clock, k: int, every: int, control: Control) -> Chunk:
+        """Step k, cut at its impacts. A function that gives the control is asked again after an impact."""
+        counters, held = {"iterations": 0, "restarts": 0}, Control(control.array[k : k + 1], control.callback)
 
-            def advance(trial: Memory, t: float, h: float, held: Control = held) -> tuple[str | None, FloatArray]:
-                nonlocal spent
-                chunk, found = self._roll(model, trial, Clock(t, h), 0, 1, 1, held, True)
-                spent += chunk.counters["iterations"]
-                counters["restarts"] += chunk.counters["restarts"]
-                return chunk.failure, found
+        def advance(trial: Memory, t: float, h: float) -> tuple[str | None, FloatArray]:
+            chunk, found = self._roll(model, trial, Clock(t, h), 0, 1, 1, held, seen=True)
+            for name in counters:
+                counters[name] += chunk.counters[name]
+            return chunk.failure, found
 
-            failure, after, impacts = step_with_impacts(
-                model, table, partial(self.start, model), partial(self.state, model), advance, memory,
-                clock.at(number), clock.length(number), self._resting(model, clock.length(number)),
-            )  # fmt: skip
-            total += spent
-            most = max(most, spent)
-            counters["impacts"] += impacts
-            if failure is not None:
-                break
-            for name, array in memory.items():
-                array[...] = after[name]
-            done += 1
-            if (number + 1) % every == 0:
-                row = self.state(model, memory)
-                q.append(row[0])
-                v.append(row[1])
-                counts.append(total)
-        counters["iterations"] = total
-        rows = np.array(q).reshape(-1, model.nq), np.array(v).reshape(-1, model.nv)
-        return Chunk(done, failure, *rows, counters, np.array(counts, dtype=np.int64), most)
+        h, (rest, more) = clock.length(k), self._rest(model)
+        failure, after, impacts = step_with_impacts(
+            model, cast(Touching, touch_of(model)).table, partial(self.start, model), partial(self.state, model),
+            advance, memory, clock.at(k), h, rest + more * h,
+        )  # fmt: skip
+        spent = counters["iterations"]
+        if failure is not None:
+            none = np.zeros((0, model.nq)), np.zeros((0, model.nv)), {**counters, "impacts": impacts}
+            return Chunk(0, failure, *none, np.zeros(0, dtype=np.int64), spent)
+        for name, array in memory.items():
+            array[...] = after[name]
+        rows = saved_rows(k, 1, every)
+        q, v = self.state(model, memory)
+        iterations = np.full(rows, spent, dtype=np.int64)
+        return Chunk(1, None, q[None][:rows], v[None][:rows], {**counters, "impacts": impacts}, iterations, spent)
 
     def contact_pairs(self, model: Model) -> tuple[tuple[str, str], ...]:
         """Names of the two bodies of every pair that may touch; the ground is "world"."""
@@ -340,11 +333,19 @@ class Maximal(Method):
         return () if touching is None else touching.table.names
 
     def _roll(
-        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control, seen: bool
-    ) -> tuple[Chunk, FloatArray]:
-        """The steps, and the contacts of the last one if they are to be ``seen``."""
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control,
+        seen: bool = False,
+    ) -> tuple[Chunk, FloatArray]:  # fmt: skip
+        """The steps, up to one in which something strikes; or one plastic step with the contacts ``seen`` in it."""
         from leastaction.kernels import bodywise_step
 
+        nullspace, rest = self.choice.linear == "nullspace", (math.inf, 0.0)
+        if "restitution" in model.features and not seen:
+            if not nullspace and steps > 0:
+                # what the others leave to look at is one step
+                none = np.zeros((0, model.nq)), np.zeros((0, model.nv)), {"iterations": 0, "restarts": 0}
+                return Chunk(0, _STRIKES, *none, np.zeros(0, dtype=np.int64)), np.zeros((0, 12))
+            rest = self._rest(model)
         rows = saved_rows(k, steps, every)
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
         address = control.callback.address if control.callback else 0
@@ -353,8 +354,7 @@ class Maximal(Method):
         touching, kept, numbers, iterations = self._contact_numbers(model, memory)
         found = np.zeros((int(seen), touching.table.capacity if touching else 0, 12))
         counts = np.zeros(int(seen), dtype=np.int64)
-        nullspace = self.choice.linear == "nullspace"
-        roll = partial(bodywise_step.rollout, model.system) if nullspace else partial(rollout, model, self.choice)
+        roll = partial(bodywise_step.rollout, model.system, rest) if nullspace else partial(rollout, model, self.choice)
         done, status, row = roll(
             couplings(model), touching.table.contacts if touching else None,
             touching.limits if touching else None, efforts(model), kept, clock.uniform, clock.table(k, steps), k, steps,
@@ -375,6 +375,8 @@ class Maximal(Method):
         if touching is not None:
             # an interior point has no line search, and counts no evaluations
             chunk.counters = {"iterations": chunk.counters["iterations"], "restarts": chunk.counters["backtracks"]}
+        if "restitution" in model.features and not seen:
+            chunk.counters["impacts"] = 0
         return chunk, found[0, : counts[0]] if seen else np.zeros((0, 12))
 
 
