@@ -3,28 +3,29 @@
     phi(k+1) + c gamma - s = 0        s gamma = kappa        products are energies, whatever the unit of phi
 
 c is a compliance, zero but for servos. The force acts at k along the derivative of phi there, that of a servo half at k
-and half at k+1, so that dgamma = (kappa - gamma (phi + c gamma))/(s + c gamma) - gamma/(s + c gamma) dphi is eliminated:
-a scalar on a coordinate, a 3x3 block on a ball, a term of rank one on the bodies of an inequality and between them.
+and half at k+1. So dgamma = (kappa - gamma (phi + c gamma) - gamma dphi)/(s + c gamma) is eliminated: a scalar on a
+coordinate, a 3x3 block on a ball, a term of rank one on the bodies of an inequality and between them.
 
     limit of a coordinate   phi = sgn (x - bound)
     limit of a ball         phi = (|w| - cos(a/2)) 2 / sin(a/2), w the scalar part of its quaternion and a the largest
                             angle: smooth where it is not turned, and near the limit a minus the angle
-    effort of a servo       phi = sgn (x - bound), c = 1/C, the force is -sgn gamma
+    effort of a servo       phi = sgn C c (x - bound), and the force is -sgn gamma
     inequality              the user's value; its Jacobian as wrenches about the origin
 
 A servo is a spring K, a damper D and a share w of the control in its joint, u = K (rest - (x + x1)/2) - D (x1 - x)/h
 + w tau = u0 - C x1 with C = K/2 + D/h, and every step has it whole. A relief takes off what is beyond its effort e:
 
-    clip(u, -e, e) = u - gamma1 + gamma2        s1 = (e - u + gamma1)/C        s2 = (e + u + gamma2)/C
+    clip(u, -e, e) = u - gamma1 + gamma2        s1 = c (e - u + gamma1)        s2 = c (e + u + gamma2)
 
 so that bound = (u0 - sgn e)/C. Along the curve s gamma = kappa the sum is at most e and has a slope between 0 and 1 by
-u, and its corner is rounded by forces of sqrt(C kappa); each step starts on that curve, whatever the last one was.
+u; each step starts on that curve, whatever the last one was. c = 1/C makes s the way that is left to the effort, and is
+right where that is wide; of stiff servos it counts WIDTH, as kappa rounds the corner by forces of sqrt(kappa/c).
 
     where (nl, 4), bounds (nl, 2)   rate, coordinate, COORDINATE, BALL_ANGLE or SERVO, entry of the control; sgn and
                                     bound, of a ball 2/sin(a/2) and cos(a/2), of a servo sgn and e
     drives (nl, 4)                  K, D, rest and w of a servo
-    N     (nl, 6)                   direction of the force at k in child axes; phi + c gamma of the last iterate; bound
-                                    and c of this step
+    N     (nl, 7)                   direction of the force at k in child axes; phi + c gamma of the last iterate; in
+                                    this step sgn, or sgn C c, then bound and c
     U, dU (nl + ni, 2)              s and gamma, and their directions; inequalities behind limits
     G     (ni, 12 B)                wrenches at k, at k+1;  g (ni, 2): phi, and the size of its Jacobian
 """
@@ -49,6 +50,9 @@ from leastaction.spatial._source.vector import add3, axpy6, cross, dot3, dot6, j
 # Kinds of rows.
 COORDINATE, BALL_ANGLE, SERVO = 0, 1, 2
 
+# Metres or radians that the way of a servo from zero to its effort counts at least.
+WIDTH = 1.0e-2
+
 
 class Limits(NamedTuple):
     """Joint limits and efforts of servos that are enforced; see the symbol table of this file."""
@@ -61,7 +65,8 @@ class Limits(NamedTuple):
 class Beside(NamedTuple):
     """What a step with contacts knows beside them.
 
-    limits: joint limits and efforts. rows: inequalities of the user, or None. cone: sides of the friction pyramid, or None.
+    limits: joint limits and efforts of servos. rows: inequalities of the user, or None. cone: sides of the friction
+    pyramid, or None.
     """
 
     limits: Limits
@@ -93,14 +98,14 @@ def make_rows(rows):
 @kernel
 def limit_gap(limits, N, k, x):
     """phi of limit k at coordinates x."""
-    i, a, b = limits.where[k, 1], limits.bounds[k, 0], N[k, 4]
+    i, a, b = limits.where[k, 1], N[k, 4], N[k, 5]
     return a * (abs(x[i]) - b) if limits.where[k, 2] == BALL_ANGLE else a * (x[i] - b)
 
 
 @kernel
-def limit_axis(limits, k, x):
+def limit_axis(limits, N, k, x):
     """Derivative of phi of limit k by its rates, in child axes; a coordinate has one."""
-    i, a = limits.where[k, 1], limits.bounds[k, 0]
+    i, a = limits.where[k, 1], N[k, 4]
     if limits.where[k, 2] != BALL_ANGLE:
         return (a, 0.0, 0.0)
     # dw = -s . dq / 2
@@ -116,10 +121,11 @@ def limits_at_start(limits, x, control, h, N):
             K, D, rest, share = limits.drives[k, 0], limits.drives[k, 1], limits.drives[k, 2], limits.drives[k, 3]
             sign, e, at, C = limits.bounds[k, 0], limits.bounds[k, 1], x[limits.where[k, 1]], 0.5 * K + D / h
             u0 = K * (rest - 0.5 * at) + D / h * at + share * control[limits.where[k, 3]]
-            N[k, 0], N[k, 4], N[k, 5] = -0.5 * sign, (u0 - sign * e) / C, 1.0 / C
+            N[k, 6] = max(1.0 / C, WIDTH / e)
+            N[k, 0], N[k, 4], N[k, 5] = -0.5 * sign, sign * C * N[k, 6], (u0 - sign * e) / C
         else:
-            N[k, 0], N[k, 1], N[k, 2] = limit_axis(limits, k, x)
-            N[k, 4], N[k, 5] = limits.bounds[k, 1], 0.0
+            N[k, 4], N[k, 5], N[k, 6] = limits.bounds[k, 0], limits.bounds[k, 1], 0.0
+            N[k, 0], N[k, 1], N[k, 2] = limit_axis(limits, N, k, x)
 
 
 @optional(None)
@@ -139,16 +145,16 @@ def push_limit(limits, N, k, f, c):
 
 
 @kernel
-def limit_change(limits, k, x1, dq):
+def limit_change(limits, N, k, x1, dq):
     """dphi of limit k at k+1 along dq."""
-    d, a = limits.where[k, 0], limit_axis(limits, k, x1)
+    d, a = limits.where[k, 0], limit_axis(limits, N, k, x1)
     return a[0] * dq[d] + a[1] * dq[d + 1] + a[2] * dq[d + 2] if limits.where[k, 2] == BALL_ANGLE else a[0] * dq[d]
 
 
 @kernel
 def limit_block(limits, N, k, f, x1, K):
     """Add f times the direction at k times the derivative at k+1 to K."""
-    d, a = limits.where[k, 0], limit_axis(limits, k, x1)
+    d, a = limits.where[k, 0], limit_axis(limits, N, k, x1)
     for r in range(3 if limits.where[k, 2] == BALL_ANGLE else 1):
         K[d + r, 0] += f * N[k, r] * a[0]
         K[d + r, 1] += f * N[k, r] * a[1]
@@ -334,7 +340,7 @@ def on_curve(phi, c, kappa):
 def settle_bounds(limits, T, x1):
     """Rows with a compliance lie on phi + c gamma = s but for rounding: there the larger one follows the smaller."""
     for k in range(limits.where.shape[0]):
-        c = T.N[k, 5]
+        c = T.N[k, 6]
         if c > 0.0:
             phi = limit_gap(limits, T.N, k, x1)
             if phi < 0.0:
@@ -355,7 +361,7 @@ def bound_forces(limits, T, h, B):
 def bound_blocks(limits, T, x1, kappa, h, plan, E, B):
     """Eliminated limits and inequalities."""
     for k in range(limits.where.shape[0]):
-        width, product, slope = bound_slope(T.U, k, limit_gap(limits, T.N, k, x1), T.N[k, 5])
+        width, product, slope = bound_slope(T.U, k, limit_gap(limits, T.N, k, x1), T.N[k, 6])
         push_limit(limits, T.N, k, h * (kappa - product) / width, B.c)
         limit_block(limits, T.N, k, h * slope, x1, B.K)
     inequality_blocks(T.rows, T.R, limits.where.shape[0], T.U, kappa, h, plan, E, B)
@@ -366,8 +372,8 @@ def bound_directions(limits, T, x1, dq, eta, kappa):
     """Directions of slacks and forces from the motion; returns the largest step that keeps them positive."""
     a = inequality_directions(T.rows, T.R, limits.where.shape[0], T.U, T.dU, eta, kappa)
     for k in range(limits.where.shape[0]):
-        change = limit_change(limits, k, x1, dq)
-        a = min(a, bound_direction(T.U, T.dU, k, limit_gap(limits, T.N, k, x1), T.N[k, 5], change, kappa))
+        change = limit_change(limits, T.N, k, x1, dq)
+        a = min(a, bound_direction(T.U, T.dU, k, limit_gap(limits, T.N, k, x1), T.N[k, 6], change, kappa))
     return a
 
 
@@ -378,7 +384,7 @@ def bound_products(limits, T, x1):
     total, most, off, work, terms = inequality_products(T.rows, T.R, nl, T.U)
     for k in range(nl):
         s, gamma = T.U[k, 0], T.U[k, 1]
-        phi = s if T.N[k, 5] > 0.0 else limit_gap(limits, T.N, k, x1)
+        phi = s if T.N[k, 6] > 0.0 else limit_gap(limits, T.N, k, x1)
         T.N[k, 3] = phi
         total, most, off = total + s * gamma, max(most, s * gamma), max(off, abs(phi - s))
         work += abs(phi - s) * gamma
@@ -391,8 +397,8 @@ def start_bounds(limits, T, x1, kappa, cold, s0, g0):
     nl = limits.where.shape[0]
     for k in range(nl):
         phi = limit_gap(limits, T.N, k, x1)
-        if T.N[k, 5] > 0.0:
-            T.U[k, 0], T.U[k, 1] = on_curve(phi, T.N[k, 5], g0 * s0 if cold else kappa)
+        if T.N[k, 6] > 0.0:
+            T.U[k, 0], T.U[k, 1] = on_curve(phi, T.N[k, 6], g0 * s0 if cold else kappa)
         elif cold:
             T.U[k, 0] = max(abs(phi), 1.0e-2)
             T.U[k, 1] = g0 * s0 / T.U[k, 0]
@@ -454,7 +460,7 @@ def bound_replies(limits, T, slopes, force, h, c, W):
     """Forces (nl + ni,) that answer slopes of phi; what is new in them is taken off c and W."""
     nl = limits.where.shape[0]
     for k in range(nl):
-        f = -T.U[k, 1] / (T.U[k, 0] + T.N[k, 5] * T.U[k, 1]) * slopes[k]
+        f = -T.U[k, 1] / (T.U[k, 0] + T.N[k, 6] * T.U[k, 1]) * slopes[k]
         push_limit(limits, T.N, k, h * (f - force[k]), c)
         force[k] = f
     inequality_replies(T.rows, T.R, nl, T.U, slopes, force, h, W)
@@ -465,5 +471,5 @@ def bound_moves(limits, T, x1, dq, eta, force):
     """Change of the forces of limits and inequalities along a motion."""
     nl = limits.where.shape[0]
     for k in range(nl):
-        force[k] -= T.U[k, 1] / (T.U[k, 0] + T.N[k, 5] * T.U[k, 1]) * limit_change(limits, k, x1, dq)
+        force[k] -= T.U[k, 1] / (T.U[k, 0] + T.N[k, 6] * T.U[k, 1]) * limit_change(limits, T.N, k, x1, dq)
     inequality_moves(T.rows, T.R, nl, T.U, force, eta)

@@ -119,7 +119,7 @@ def make_touch(contacts, kept):
     return Touch(
         ints, F, np.zeros((nc, 27)), np.zeros((nc, 6)), np.zeros((nc, 54)), V, np.zeros((nc, width)),
         np.zeros((nc, 3)), np.zeros(nc), U, np.zeros(U.shape), np.zeros((nc, 4), np.int64), np.zeros((nc, 24)),
-        np.zeros((nc, width)), np.zeros(nc, np.int64), beside.limits, np.zeros((beside.limits.where.shape[0], 6)),
+        np.zeros((nc, width)), np.zeros(nc, np.int64), beside.limits, np.zeros((beside.limits.where.shape[0], 7)),
         beside.rows, make_rows(beside.rows), beside.cone,
     )  # fmt: skip
 

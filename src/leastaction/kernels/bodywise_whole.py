@@ -381,12 +381,12 @@ def put_limits(Z, B, T, limits, kappa, h, res, values):
     for n in range(Z.bound.shape[0]):
         k, c, first = Z.bound[n, 0], Z.bound[n, 1], Z.bound[n, 2]
         ball = 1 if limits.where[n, 2] == BALL_ANGLE else 0
-        width, product, slope = bound_slope(T.U, n, limit_gap(limits, T.N, n, B.x1), T.N[n, 5])
+        width, product, slope = bound_slope(T.U, n, limit_gap(limits, T.N, n, B.x1), T.N[n, 6])
         b, a = Z.links[k, LINK_B], Z.links[k, LINK_A]
         r = ld3(Z.r, b, 0)
         between = sub3(r, ld3(Z.r, a, 0))
         push = along(Z.X0, k, c, ball, (T.N[n, 0], T.N[n, 1], T.N[n, 2]))
-        row = along(Z.X1, k, c, ball, limit_axis(limits, n, B.x1))
+        row = along(Z.X1, k, c, ball, limit_axis(limits, T.N, n, B.x1))
         res[first] -= (kappa - product) / width + slope * dot6(row, opening(Z, B, k, r))
         values[Z.bound[n, 3]] += 1.0
         put_row(values, Z.bound[n, 4], row, slope)

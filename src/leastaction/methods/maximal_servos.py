@@ -1,4 +1,4 @@
-"""Servos whose efforts ``Maximal`` enforces: their springs and dampers behind the gear, and their share of the control."""
+"""Servos whose efforts ``Maximal`` enforces: springs and dampers behind the gear, and their share of the control."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ class BoundedServo:
 
 
 def bounded_servos(model: Model) -> list[BoundedServo]:
-    """The servos of a model with enforced limits whose force has a bound; UnsupportedError for what cannot be told apart.
+    """The servos of a model with enforced limits whose force has a bound.
 
-    A control is a generalised force on a coordinate, so it is the input of the servo there. Several servos on one
-    coordinate have it by their stiffness, as if it moved their targets together, or without any by their damping.
+    Raises UnsupportedError, by name, where forces on a coordinate cannot be told apart. A control is a generalised
+    force on a coordinate, so it is the input of the servo there. Several servos on one coordinate have it by their
+    stiffness, as if it moved their targets together, or without any by their damping.
     """
     out: list[BoundedServo] = []
     for view in model.joints.values() if "bounded servos" in model.features else ():
@@ -58,8 +59,8 @@ def _on_one_coordinate(model: Model, view: JointView, i: int, servos: list[Actua
     for other in model.mechanism.actuators.values():
         if other.joint == view.name and int(other.coordinate) == i and not other.is_servo:
             raise UnsupportedError(
-                f"actuator '{other.name}': its control cannot be told from that of servo '{servos[0].name}' on '{label}' "
-                f"of joint '{view.name}', whose effort is enforced; drop one of them, or the effort."
+                f"actuator '{other.name}': its control cannot be told from that of servo '{servos[0].name}' on "
+                f"'{label}' of joint '{view.name}', whose effort is enforced; drop one of them, or the effort."
             )
     bounds = [servo_bound(servo, joint) for servo in servos]
     if len(servos) > 1 and sum(bounds) > joint.effort[i]:
