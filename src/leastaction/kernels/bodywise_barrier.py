@@ -92,7 +92,7 @@ def find(contacts, tree, x, control, h, B, T, count):
 @sweep
 def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rtol, barrier, warm, cold, wide, most,
             B, E, f, L, ua, count):  # fmt: skip
-    """Interior point iterations from the guess in B.x1; True if all conditions hold.
+    """Interior point iterations, one at least, from the guess in B.x1; True if all conditions hold.
 
     touch: (T, limits, number of contacts). cold: start from scales; wide: with wide gaps and without centring again.
     """
@@ -120,7 +120,8 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
         mean, largest_product, off, work = products(nc, T, limits, B.x1)
         tight = max(rtol, 4.0e-15) * (1.0 + reach)
         if (
-            largest <= rtol * scale + rounding_of(B, reach, h, nu)
+            steps > 0
+            and largest <= rtol * scale + rounding_of(B, reach, h, nu)
             and gap <= tight
             and off <= min(tight * B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
             and largest_product <= 1.5 * barrier

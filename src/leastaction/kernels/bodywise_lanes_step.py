@@ -71,7 +71,7 @@ def judge(h, B, nu, rtol, most, straight, g, count, first):
         apart = max(gap, a[GAP_BEFORE, k])
         merit = a[SQUARES, k] + weight * (gap * gap)
         goes_on, g.masks[0, FRESH, k] = True, 0.0
-        if largest <= limit and gap <= widest:
+        if g.steps[k] > 0 and largest <= limit and gap <= widest:
             goes_on = False
         elif math.isfinite(merit) and merit <= (1.0 - 1.0e-4 * a[ALPHA, k]) * a[BEFORE, k]:
             if g.steps[k] == most:

@@ -179,7 +179,10 @@ def move_nodes(tree, w, alpha):
 
 @sweep
 def solve_nodes(system, scheme, t, h, pc, control, active, rate_of, rtol, most, w, f, L, count):
-    """Newton with backtracking from the coordinates w.x of nodes 1 and 2; True if the residual is within tolerance."""
+    """Newton with backtracking from the coordinates w.x of nodes 1 and 2; True if the residual is within tolerance.
+
+    One iteration at least, as in ``bodywise_step``.
+    """
     tree, before, size_before, gap_before, alpha, steps = system.tree, math.inf, math.inf, math.inf, 1.0, 0
     weight, far = (w.unit[1] / h) * (w.unit[1] / h), farthest(w.x[0])
     clear_multipliers(system.loops, L)
@@ -191,7 +194,7 @@ def solve_nodes(system, scheme, t, h, pc, control, active, rate_of, rtol, most, 
         rough = 0.01 * far * floor + w.unit[0] * pulled(system.loops, L, reach)
         limit, floor = limit + rough, floor + 100.0 * rough
         small, apart = size_before <= floor and largest <= floor, max(gap, gap_before)
-        if largest <= limit and gap <= widest:
+        if steps > 0 and largest <= limit and gap <= widest:
             break
         merit = squares + weight * gaps
         if math.isfinite(merit) and merit <= (1.0 - 1.0e-4 * alpha) * before:

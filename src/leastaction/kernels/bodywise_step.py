@@ -50,7 +50,11 @@ def guess(h, known, u, past, lengths, xi):
 
 def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, straight,
                   touched, T, B, E, f, L, ua, count):  # fmt: skip
-    """Newton from the guess in B.guess, with backtracking or ``straight``."""
+    """Newton from the guess in B.guess, with backtracking or ``straight``, and always one iteration.
+
+    A guess within the tolerance of the largest momentum may be far off for the last links of a long chain, and errors
+    of guesses add up; after one iteration they are of second order.
+    """
     tree, nu, rtol = system.tree, pc.size, numbers[0]
     shifted(tree, x, B.guess, B.x1)
     before, size_before, gap_before = math.inf, math.inf, math.inf
@@ -67,7 +71,7 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
         count[EVALUATIONS] += 1
         limit, widest, floor, coarse = tolerances(B, rtol, scale, reach, farthest(x), h, nu)
         small, apart = size_before <= floor and largest <= floor, max(gap, gap_before)
-        if largest <= limit and gap <= widest:
+        if steps > 0 and largest <= limit and gap <= widest:
             break
         merit = squares + weight * gaps
         if math.isfinite(merit) and merit <= (1.0 - 1.0e-4 * alpha) * before:

@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar, cast, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.methods.base import (
@@ -204,19 +205,9 @@ class Maximal(Method):
         """Contacts of the step that begins at a state, (contacts, 12): see ``kernels.bodywise_contact``."""
         if self._order == 4:
             return super().contacts(model, state, control, dt)
-        tau = np.zeros((0, model.nv)) if control is None else model.check_v(control, "control")[None]
-        memory = self.start(model, state)
-        chunk, found = self._roll(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau), True)
-        model.raise_pending()
-        if chunk.failure:
-            raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
-        touching = touch_of(model)
-        if touching is None or "restitution" not in model.features:
-            return found
+        found, strikes = self._touching(model, state, control, dt)
         # what bounces in this step is no force
-        here = touch_at(model, memory, state.q)
-        lively = touching.table.contacts.numbers[:, 1]
-        return found[~bouncing(here, found, state.v, lively, self._resting(model, dt), dt)]
+        return found[~strikes]
 
     def linearize(
         self, model: Model, state: State, control: Any, dt: float, parameters: tuple[str, ...] = ()
@@ -227,12 +218,18 @@ class Maximal(Method):
         """
         if self._order == 4:
             raise UnsupportedError(f"{self.label} has no derivative of its step; order 2 has one.")
-        if "restitution" in model.features:
-            raise UnsupportedError(f"{self.label} has no derivative of its step through impacts with restitution.")
         if self.first_step != "legendre":
             raise UnsupportedError(f'{self.label} has no derivative of its step with start="seed".')
         if self.choice.variant == "seed":
             raise UnsupportedError(f'{self.label} has no derivative of its step with InteriorPoint(variant="seed").')
+        if "restitution" in model.features:
+            found, strikes = self._touching(model, state, control, dt)
+            if strikes.any():
+                a, b = self.contact_pairs(model)[int(found[strikes][0, 0])]
+                raise UnsupportedError(
+                    f"{self.label} has no derivative of a step through an impact with restitution: '{a}' strikes '{b}' "
+                    f"between t = {state.t:g} and {state.t + dt:g} s. Steps without an impact have one."
+                )
         bounds = efforts(model)
         tau = np.clip(np.zeros(model.nv) if control is None else model.check_v(control, "control"), -bounds, bounds)
         memory = self.start(model, state)
@@ -243,6 +240,20 @@ class Maximal(Method):
         except ArithmeticError as error:
             failure = _FAILURES[1].format(iterations=iterations, contact="")
             raise ConvergenceError(f"{self.label}: {failure}", state=state) from error
+
+    def _touching(self, model: Model, state: State, control: Any, dt: float) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Contacts (n, 12) of a plastic step from a state, and which of them bounce (n,)."""
+        tau = np.zeros((0, model.nv)) if control is None else model.check_v(control, "control")[None]
+        memory = self.start(model, state)
+        chunk, found = self._roll(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau), True)
+        model.raise_pending()
+        if chunk.failure:
+            raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
+        touching = touch_of(model)
+        if touching is None or "restitution" not in model.features:
+            return found, np.zeros(len(found), dtype=bool)
+        here, lively = touch_at(model, memory, state.q), touching.table.contacts.numbers[:, 1]
+        return found, bouncing(here, found, state.v, lively, self._resting(model, dt), dt)
 
     def _finer_step(
         self, model: Model, memory: Memory, clock: Clock, k: int, every: int, control: Control

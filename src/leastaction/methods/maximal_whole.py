@@ -233,7 +233,10 @@ class Stepper:
 
 # --- smooth motion --------------------------------------------------------------------------------------------------
 def solve_smooth(step: Stepper, straight: bool, count: Any) -> bool:
-    """Newton from the guess in B.guess, with backtracking or ``straight``; True if the residual is within tolerance."""
+    """Newton from the guess in B.guess, with backtracking or ``straight``; True if the residual is within tolerance.
+
+    One iteration at least, as in ``bodywise_step``.
+    """
     p, rtol, h, moment = step.parts, step.numbers[0], step.now[1], float(step.B.unit[1])
     step.put_guess(step.B.guess)
     step.trust_rows()
@@ -248,7 +251,7 @@ def solve_smooth(step: Stepper, straight: bool, count: Any) -> bool:
         limit, widest = rtol * scale + rounding, (max(1.0e-15, near) + 1.0e-15 * far) * (1.0 + reach)
         coarse = (max(1.0e-13, near) + 1.0e-15 * far) * (1.0 + reach)
         small, apart = size_before <= floor and largest <= floor, max(gap, gap_before)
-        if largest <= limit and gap <= widest:
+        if steps > 0 and largest <= limit and gap <= widest:
             break
         merit = squares + (moment / h) ** 2 * gaps
         if math.isfinite(merit) and merit <= (1.0 - 1.0e-4 * alpha) * before:
@@ -279,7 +282,7 @@ def solve_smooth(step: Stepper, straight: bool, count: Any) -> bool:
 
 # --- contacts and limits --------------------------------------------------------------------------------------------
 def iterate(step: Stepper, cold: bool, wide: bool, most: int, count: Any) -> bool:
-    """Interior point iterations from the guess in B.x1; True if all conditions hold."""
+    """Interior point iterations, one at least, from the guess in B.x1; True if all conditions hold."""
     p, (rtol, barrier, warm) = step.parts, step.numbers
     s0, g0 = step.look(True, p.STARTING, warm, cold, 10.0 if wide else 1.0)
     if not math.isfinite(step.found[p.LARGEST]):
@@ -292,7 +295,8 @@ def iterate(step: Stepper, cold: bool, wide: bool, most: int, count: Any) -> boo
             break
         tight = max(rtol, 4.0e-15) * (1.0 + reach)
         if (
-            largest <= rtol * scale + rounding
+            steps > 0
+            and largest <= rtol * scale + rounding
             and gap <= tight
             and off <= min(tight * step.B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
             and product <= 1.5 * barrier
