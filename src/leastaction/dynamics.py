@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
+from leastaction.model.actuation import relief_energy
 from leastaction.model.checks import FloatArray, check_array, check_number, check_vector
 from leastaction.model.model import Model, check_model
 from leastaction.model.tables import flat_pose
@@ -124,7 +125,7 @@ def energy(model: Model, q: Any, v: Any = None) -> Energy:
     out = np.zeros((len(qs), 3))
     entries.energies(model.system, qs, vs, out)
     model.raise_pending()
-    out[:, 1] += out[:, 2] + _user_energy(model, qs)
+    out[:, 1] += out[:, 2] + _user_energy(model, qs) + relief_energy(model, qs)
     kinetic, potential = _result(out[:, :2], single, "energy: the numbers").T
     return Energy(kinetic, potential)
 

@@ -176,9 +176,10 @@ def limits_crossed(
     """
     out: dict[str, str] = {}
     efforts = np.concatenate([np.zeros(0), *(view.joint.effort for view in model.joints.values())])
-    # a servo's force is what it does by itself, and what its input adds
+    # a servo's force is what it does by itself, and what its input adds; where efforts are enforced it has no more
     for d, servo in servo_rates(model).items():
-        efforts[d] = servo_bound(servo, model.mechanism.joints[servo.joint])
+        bound = servo_bound(servo, model.mechanism.joints[servo.joint])
+        efforts[d] = np.inf if model.mechanism.limits_enforced else bound
     if tau is not None:
         tau = tau + servo_forces(model, q, v)
     for name, view in model.joints.items():

@@ -89,8 +89,20 @@ def test_a_servo_in_a_loop_joint_and_one_with_an_enforced_effort_are_features():
     assert "bounded servos" not in m.build().features
     m.enforce_limits()
     assert "bounded servos" in m.build().features
-    with pytest.raises(la.UnsupportedError, match=r"bounded servos, which maximal cannot honour; .* leave their"):
-        la.simulate(m.build(), dt=0.01, duration=0.1, method="maximal")
+    with pytest.raises(la.UnsupportedError, match=r"bounded servos, which rk4 cannot honour; .* leave their"):
+        la.simulate(m.build(), dt=0.01, duration=0.1, method="rk4")
+
+
+def test_the_energy_of_a_bounded_servo_is_the_work_of_its_force():
+    """A spring up to its effort, then a constant force."""
+    m = arm(kp=100.0, gear=2.0, target=0.4, effort=10.0)
+    free = m.build()
+    m.enforce_limits()
+    bounded = m.build()
+    # 400 N m/rad about 0.2 rad, and at most 20 N m, so a spring up to 0.05 rad from there
+    for q, less in ((0.24, 0.0), (0.5, 0.5 * 400.0 * 0.25**2), (-0.1, 0.5 * 400.0 * 0.25**2)):
+        got = la.energy(free, [q]).potential - la.energy(bounded, [q]).potential
+        assert got == pytest.approx(less, rel=1e-12, abs=1e-12)
 
 
 def test_the_report_knows_what_a_servo_pulls():

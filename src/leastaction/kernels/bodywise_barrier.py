@@ -55,7 +55,7 @@ def scales(tree, B, h, mass, count):
 
 
 @sweep
-def find(contacts, tree, x, h, B, T, count):
+def find(contacts, tree, x, control, h, B, T, count):
     """Contacts that may close in this step, frozen at k, with the variables they had; returns how many."""
     # what bodies may move in a step: twice the guess, and what gravity adds
     shifted(tree, x, B.guess, B.x1)
@@ -87,7 +87,7 @@ def find(contacts, tree, x, h, B, T, count):
         for e in range(width):
             T.V[k, e] = T.old_V[T.match[k], e] if T.match[k] >= 0 else 0.0
     rows_at_start(now, B, T)
-    limits_at_start(T.limits, x, T.N)
+    limits_at_start(T.limits, x, control, h, T.N)
     return now
 
 
@@ -118,7 +118,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
             start_contacts(nc, T, limits, B.x1, warm, cold, s0, g0)
             started = True
             continue
-        stay_inside(nc, T)
+        stay_inside(nc, T, B.x1)
         mean, largest_product, off, work = products(nc, T, limits, B.x1)
         tight = max(rtol, 4.0e-15) * (1.0 + reach)
         if (

@@ -1,17 +1,31 @@
-"""Limits of joints and inequalities of the user in a body-wise step: one gap, one slack and one force each.
+"""Limits of joints, efforts of servos and inequalities of the user in a body-wise step: one gap and one force each.
 
-    phi(k+1) - s = 0        s gamma = kappa        products are energies, whatever the unit of phi
+    phi(k+1) + c gamma - s = 0        s gamma = kappa        products are energies, whatever the unit of phi
 
-The force acts at k along the derivative of phi there; so dgamma = (kappa - gamma phi)/s - gamma/s dphi is eliminated:
-a scalar on a coordinate, a 3x3 block on a ball, a term of rank one on the bodies of an inequality and between them.
+c is a compliance, zero but for servos. The force acts at k along the derivative of phi there, that of a servo half at k
+and half at k+1. So dgamma = (kappa - gamma (phi + c gamma) - gamma dphi)/(s + c gamma) is eliminated: a scalar on a
+coordinate, a 3x3 block on a ball, a term of rank one on the bodies of an inequality and between them.
 
     limit of a coordinate   phi = sgn (x - bound)
     limit of a ball         phi = (|w| - cos(a/2)) 2 / sin(a/2), w the scalar part of its quaternion and a the largest
                             angle: smooth where it is not turned, and near the limit a minus the angle
+    effort of a servo       phi = sgn C c (x - bound), and the force is -sgn gamma
     inequality              the user's value; its Jacobian as wrenches about the origin
 
-    where (nl, 3), bounds (nl, 2)   rate, coordinate, 1 for a ball; sgn and bound, of a ball 2/sin(a/2) and cos(a/2)
-    N     (nl, 4)                   derivative of phi at k by the rates, in child axes; phi of the last iterate
+A servo is a spring K, a damper D and a share w of the control in its joint, u = K (rest - (x + x1)/2) - D (x1 - x)/h
++ w tau = u0 - C x1 with C = K/2 + D/h, and every step has it whole. A relief takes off what is beyond its effort e:
+
+    clip(u, -e, e) = u - gamma1 + gamma2        s1 = c (e - u + gamma1)        s2 = c (e + u + gamma2)
+
+so that bound = (u0 - sgn e)/C. Along the curve s gamma = kappa the sum is at most e and has a slope between 0 and 1 by
+u; each step starts on that curve, whatever the last one was. c = 1/C makes s the way that is left to the effort, and is
+right where that is wide; of stiff servos it counts WIDTH, as kappa rounds the corner by forces of sqrt(kappa/c).
+
+    where (nl, 4), bounds (nl, 2)   rate, coordinate, COORDINATE, BALL_ANGLE or SERVO, entry of the control; sgn and
+                                    bound, of a ball 2/sin(a/2) and cos(a/2), of a servo sgn and e
+    drives (nl, 4)                  K, D, rest and w of a servo
+    N     (nl, 7)                   direction of the force at k in child axes; phi + c gamma of the last iterate; in
+                                    this step sgn, or sgn C c, then bound and c
     U, dU (nl + ni, 2)              s and gamma, and their directions; inequalities behind limits
     G     (ni, 12 B)                wrenches at k, at k+1;  g (ni, 2): phi, and the size of its Jacobian
 """
@@ -33,18 +47,26 @@ from leastaction.kernels.forces import link_frame
 from leastaction.kernels.layout import Constraints, Floats, Ints
 from leastaction.spatial._source.vector import add3, axpy6, cross, dot3, dot6, join, matvec, sub3
 
+# Kinds of rows.
+COORDINATE, BALL_ANGLE, SERVO = 0, 1, 2
+
+# Metres or radians that the way of a servo from zero to its effort counts at least.
+WIDTH = 1.0e-2
+
 
 class Limits(NamedTuple):
-    """Joint limits that are enforced; see the symbol table of this file."""
+    """Joint limits and efforts of servos that are enforced; see the symbol table of this file."""
 
     where: Ints
     bounds: Floats
+    drives: Floats
 
 
 class Beside(NamedTuple):
     """What a step with contacts knows beside them.
 
-    limits: joint limits. rows: inequalities of the user, or None. cone: sides of the friction pyramid, or None.
+    limits: joint limits and efforts of servos. rows: inequalities of the user, or None. cone: sides of the friction
+    pyramid, or None.
     """
 
     limits: Limits
@@ -72,19 +94,19 @@ def make_rows(rows):
     return Rows(np.zeros((n, 12 * B)), np.zeros((n, 2)), np.zeros(18 * B), np.zeros(size))
 
 
-# --- joint limits ---------------------------------------------------------------------------------------------------
+# --- joint limits and efforts ---------------------------------------------------------------------------------------
 @kernel
-def limit_gap(limits, k, x):
+def limit_gap(limits, N, k, x):
     """phi of limit k at coordinates x."""
-    i, a, b = limits.where[k, 1], limits.bounds[k, 0], limits.bounds[k, 1]
-    return a * (x[i] - b) if limits.where[k, 2] == 0 else a * (abs(x[i]) - b)
+    i, a, b = limits.where[k, 1], N[k, 4], N[k, 5]
+    return a * (abs(x[i]) - b) if limits.where[k, 2] == BALL_ANGLE else a * (x[i] - b)
 
 
 @kernel
-def limit_axis(limits, k, x):
+def limit_axis(limits, N, k, x):
     """Derivative of phi of limit k by its rates, in child axes; a coordinate has one."""
-    i, a = limits.where[k, 1], limits.bounds[k, 0]
-    if limits.where[k, 2] == 0:
+    i, a = limits.where[k, 1], N[k, 4]
+    if limits.where[k, 2] != BALL_ANGLE:
         return (a, 0.0, 0.0)
     # dw = -s . dq / 2
     a = -0.5 * a if x[i] >= 0.0 else 0.5 * a
@@ -92,33 +114,48 @@ def limit_axis(limits, k, x):
 
 
 @sweep
-def limits_at_start(limits, x, N):
-    """Where the forces of limits act: derivatives at k."""
+def limits_at_start(limits, x, control, h, N):
+    """Directions of the forces of limits, bounds and compliances of this step."""
     for k in range(limits.where.shape[0]):
-        a = limit_axis(limits, k, x)
-        N[k, 0], N[k, 1], N[k, 2] = a[0], a[1], a[2]
+        if limits.where[k, 2] == SERVO:
+            K, D, rest, share = limits.drives[k, 0], limits.drives[k, 1], limits.drives[k, 2], limits.drives[k, 3]
+            sign, e, at, C = limits.bounds[k, 0], limits.bounds[k, 1], x[limits.where[k, 1]], 0.5 * K + D / h
+            u0 = K * (rest - 0.5 * at) + D / h * at + share * control[limits.where[k, 3]]
+            N[k, 6] = max(1.0 / C, WIDTH / e)
+            N[k, 0], N[k, 4], N[k, 5] = -0.5 * sign, sign * C * N[k, 6], (u0 - sign * e) / C
+        else:
+            N[k, 4], N[k, 5], N[k, 6] = limits.bounds[k, 0], limits.bounds[k, 1], 0.0
+            N[k, 0], N[k, 1], N[k, 2] = limit_axis(limits, N, k, x)
+
+
+@optional(None)
+def relieve(limits, T, control):
+    """Take what is beyond the efforts of servos off the control of a solved step, which acts at both ends of it."""
+    for k in range(limits.where.shape[0]):
+        if limits.where[k, 2] == SERVO:
+            control[limits.where[k, 3]] -= limits.bounds[k, 0] * T.U[k, 1]
 
 
 @kernel
 def push_limit(limits, N, k, f, c):
     """Take an impulse f of limit k off c (nu,)."""
     d = limits.where[k, 0]
-    for e in range(3 if limits.where[k, 2] == 1 else 1):
+    for e in range(3 if limits.where[k, 2] == BALL_ANGLE else 1):
         c[d + e] -= f * N[k, e]
 
 
 @kernel
-def limit_change(limits, k, x1, dq):
+def limit_change(limits, N, k, x1, dq):
     """dphi of limit k at k+1 along dq."""
-    d, a = limits.where[k, 0], limit_axis(limits, k, x1)
-    return a[0] * dq[d] if limits.where[k, 2] == 0 else a[0] * dq[d] + a[1] * dq[d + 1] + a[2] * dq[d + 2]
+    d, a = limits.where[k, 0], limit_axis(limits, N, k, x1)
+    return a[0] * dq[d] + a[1] * dq[d + 1] + a[2] * dq[d + 2] if limits.where[k, 2] == BALL_ANGLE else a[0] * dq[d]
 
 
 @kernel
 def limit_block(limits, N, k, f, x1, K):
-    """Add f times the derivative at k times that at k+1 to K."""
-    d, a = limits.where[k, 0], limit_axis(limits, k, x1)
-    for r in range(3 if limits.where[k, 2] == 1 else 1):
+    """Add f times the direction at k times the derivative at k+1 to K."""
+    d, a = limits.where[k, 0], limit_axis(limits, N, k, x1)
+    for r in range(3 if limits.where[k, 2] == BALL_ANGLE else 1):
         K[d + r, 0] += f * N[k, r] * a[0]
         K[d + r, 1] += f * N[k, r] * a[1]
         K[d + r, 2] += f * N[k, r] * a[2]
@@ -203,7 +240,7 @@ def inequality_directions(rows, R, nl, U, dU, eta, kappa):
     a = math.inf
     for k in range(rows.kind.shape[0]):
         for r in range(rows.kind[k, 3], rows.kind[k, 3] + rows.kind[k, 4]):
-            a = min(a, bound_direction(U, dU, nl + r, R.g[r, 0], inequality_change(rows, R, k, r, eta), kappa))
+            a = min(a, bound_direction(U, dU, nl + r, R.g[r, 0], 0.0, inequality_change(rows, R, k, r, eta), kappa))
     return a
 
 
@@ -244,10 +281,26 @@ def worst_inequality(rows, R, nl, U):
 
 # --- both -----------------------------------------------------------------------------------------------------------
 @kernel
-def bound_direction(U, dU, k, phi, change, kappa):
-    """Directions of one slack and force; returns the largest step that keeps them positive."""
+def bound_slope(U, k, phi, c):
+    """width, product and slope of dgamma = (kappa - product)/width - slope dphi."""
     s, gamma = U[k, 0], U[k, 1]
-    ds, dg, a = change + phi - s, (kappa - gamma * phi) / s - gamma / s * change, math.inf
+    # a row with a compliance is kept on phi + c gamma = s, where the left side has more rounding than the right
+    width, at = s + c * gamma, phi if c == 0.0 else s
+    return width, gamma * at, gamma / width
+
+
+@kernel
+def bound_direction(U, dU, k, phi, c, change, kappa):
+    """Directions of one slack and force; returns the largest step that keeps them positive."""
+    s, gamma, a = U[k, 0], U[k, 1], math.inf
+    width, product, slope = bound_slope(U, k, phi, c)
+    dg = (kappa - product) / width - slope * change
+    if c == 0.0:
+        ds = change + phi - s
+    elif phi < 0.0:
+        ds = (kappa - s * (gamma + dg)) / gamma
+    else:
+        ds = change + c * dg
     dU[k, 0], dU[k, 1] = ds, dg
     if ds < 0.0:
         a = min(a, -s / ds)
@@ -274,6 +327,28 @@ def started(s, gamma, phi, kappa, cold, s0, g0):
     return s, gamma
 
 
+@kernel
+def on_curve(phi, c, kappa):
+    """s and gamma with phi + c gamma = s and s gamma = kappa."""
+    r = math.sqrt(phi * phi + 4.0 * c * kappa)
+    if phi < 0.0:
+        return 2.0 * c * kappa / (r - phi), 0.5 * (r - phi) / c
+    return 0.5 * (r + phi), 2.0 * kappa / (r + phi)
+
+
+@sweep
+def settle_bounds(limits, T, x1):
+    """Rows with a compliance lie on phi + c gamma = s but for rounding: there the larger one follows the smaller."""
+    for k in range(limits.where.shape[0]):
+        c = T.N[k, 6]
+        if c > 0.0:
+            phi = limit_gap(limits, T.N, k, x1)
+            if phi < 0.0:
+                T.U[k, 1] = (T.U[k, 0] - phi) / c
+            else:
+                T.U[k, 0] = phi + c * T.U[k, 1]
+
+
 @sweep
 def bound_forces(limits, T, h, B):
     """Forces of limits into B.c, of inequalities into B.W."""
@@ -286,9 +361,9 @@ def bound_forces(limits, T, h, B):
 def bound_blocks(limits, T, x1, kappa, h, plan, E, B):
     """Eliminated limits and inequalities."""
     for k in range(limits.where.shape[0]):
-        s, gamma = T.U[k, 0], T.U[k, 1]
-        push_limit(limits, T.N, k, h * (kappa - gamma * limit_gap(limits, k, x1)) / s, B.c)
-        limit_block(limits, T.N, k, h * gamma / s, x1, B.K)
+        width, product, slope = bound_slope(T.U, k, limit_gap(limits, T.N, k, x1), T.N[k, 6])
+        push_limit(limits, T.N, k, h * (kappa - product) / width, B.c)
+        limit_block(limits, T.N, k, h * slope, x1, B.K)
     inequality_blocks(T.rows, T.R, limits.where.shape[0], T.U, kappa, h, plan, E, B)
 
 
@@ -297,8 +372,8 @@ def bound_directions(limits, T, x1, dq, eta, kappa):
     """Directions of slacks and forces from the motion; returns the largest step that keeps them positive."""
     a = inequality_directions(T.rows, T.R, limits.where.shape[0], T.U, T.dU, eta, kappa)
     for k in range(limits.where.shape[0]):
-        change = limit_change(limits, k, x1, dq)
-        a = min(a, bound_direction(T.U, T.dU, k, limit_gap(limits, k, x1), change, kappa))
+        change = limit_change(limits, T.N, k, x1, dq)
+        a = min(a, bound_direction(T.U, T.dU, k, limit_gap(limits, T.N, k, x1), T.N[k, 6], change, kappa))
     return a
 
 
@@ -308,7 +383,8 @@ def bound_products(limits, T, x1):
     nl = limits.where.shape[0]
     total, most, off, work, terms = inequality_products(T.rows, T.R, nl, T.U)
     for k in range(nl):
-        phi, s, gamma = limit_gap(limits, k, x1), T.U[k, 0], T.U[k, 1]
+        s, gamma = T.U[k, 0], T.U[k, 1]
+        phi = s if T.N[k, 6] > 0.0 else limit_gap(limits, T.N, k, x1)
         T.N[k, 3] = phi
         total, most, off = total + s * gamma, max(most, s * gamma), max(off, abs(phi - s))
         work += abs(phi - s) * gamma
@@ -320,8 +396,10 @@ def start_bounds(limits, T, x1, kappa, cold, s0, g0):
     """First slacks and forces: from the last step (warm), or from scales alone (cold)."""
     nl = limits.where.shape[0]
     for k in range(nl):
-        phi = limit_gap(limits, k, x1)
-        if cold:
+        phi = limit_gap(limits, T.N, k, x1)
+        if T.N[k, 6] > 0.0:
+            T.U[k, 0], T.U[k, 1] = on_curve(phi, T.N[k, 6], g0 * s0 if cold else kappa)
+        elif cold:
             T.U[k, 0] = max(abs(phi), 1.0e-2)
             T.U[k, 1] = g0 * s0 / T.U[k, 0]
         else:
@@ -373,7 +451,7 @@ def note_bounds(limits, T, x1, out, side):
     """phi of limits and inequalities into column ``side`` of out (nl + ni, 2)."""
     nl = limits.where.shape[0]
     for k in range(nl):
-        out[k, side] = limit_gap(limits, k, x1)
+        out[k, side] = limit_gap(limits, T.N, k, x1)
     inequality_gaps(T.rows, T.R, nl, out, side)
 
 
@@ -382,7 +460,7 @@ def bound_replies(limits, T, slopes, force, h, c, W):
     """Forces (nl + ni,) that answer slopes of phi; what is new in them is taken off c and W."""
     nl = limits.where.shape[0]
     for k in range(nl):
-        f = -T.U[k, 1] / T.U[k, 0] * slopes[k]
+        f = -T.U[k, 1] / (T.U[k, 0] + T.N[k, 6] * T.U[k, 1]) * slopes[k]
         push_limit(limits, T.N, k, h * (f - force[k]), c)
         force[k] = f
     inequality_replies(T.rows, T.R, nl, T.U, slopes, force, h, W)
@@ -393,5 +471,5 @@ def bound_moves(limits, T, x1, dq, eta, force):
     """Change of the forces of limits and inequalities along a motion."""
     nl = limits.where.shape[0]
     for k in range(nl):
-        force[k] -= T.U[k, 1] / T.U[k, 0] * limit_change(limits, k, x1, dq)
+        force[k] -= T.U[k, 1] / (T.U[k, 0] + T.N[k, 6] * T.U[k, 1]) * limit_change(limits, T.N, k, x1, dq)
     inequality_moves(T.rows, T.R, nl, T.U, force, eta)

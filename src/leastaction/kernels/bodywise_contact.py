@@ -44,6 +44,7 @@ from leastaction.kernels.bodywise_bounds import (
     bound_products,
     inequality_rows,
     make_rows,
+    settle_bounds,
     start_bounds,
     started,
     worst_bound,
@@ -120,7 +121,7 @@ def make_touch(contacts, kept):
         ints, F, np.zeros((nc, 27)), np.zeros((nc, 6)), np.zeros((nc, 54)), V, np.zeros((nc, width)),
         np.zeros((nc, 3)), np.zeros(nc), U, np.zeros(U.shape), np.zeros((nc, 4), np.int64), np.zeros((nc, 24)),
         np.zeros((nc, width)), np.zeros(U.shape), np.zeros(nc, np.int64), beside.limits,
-        np.zeros((beside.limits.where.shape[0], 4)), beside.rows, make_rows(beside.rows), beside.cone,
+        np.zeros((beside.limits.where.shape[0], 7)), beside.rows, make_rows(beside.rows), beside.cone,
     )  # fmt: skip
 
 
@@ -344,8 +345,9 @@ def move_contacts(count, T, limits, alpha):
 
 
 @sweep
-def stay_inside(count, T):
+def stay_inside(count, T, x1):
     """Gap and slip are no linear functions of the motion: take a gap as it is, and keep friction inside."""
+    settle_bounds(T.limits, T, x1)
     for k in range(count):
         if T.g[k, 0] > 0.5 * T.V[k, 0]:
             T.V[k, 0] = T.g[k, 0]

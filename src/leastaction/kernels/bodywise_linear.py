@@ -26,7 +26,7 @@ import numpy as np
 from leastaction.kernels._jit import MEMORY_OPTIONS, either, entry, kernel, optional, sweep
 from leastaction.kernels._lanes import ld6
 from leastaction.kernels.bodywise import make_bodies, shifted
-from leastaction.kernels.bodywise_bounds import bound_moves, bound_replies, limits_at_start, note_bounds
+from leastaction.kernels.bodywise_bounds import bound_moves, bound_replies, limits_at_start, note_bounds, relieve
 from leastaction.kernels.bodywise_contact import (
     contact_at,
     contact_blocks,
@@ -103,10 +103,10 @@ def put_forces(contacts, T, limits, moves, count, e):
 
 
 @optional(None)
-def start_rows(contacts, T, limits, count, x, B):
+def start_rows(contacts, T, limits, count, x, tau, h, B):
     """Rows of contacts, limits and inequalities at the start of the step."""
     rows_at_start(count, B, T)
-    limits_at_start(limits, x, T.N)
+    limits_at_start(limits, x, tau, h, T.N)
 
 
 @optional(None)
@@ -232,7 +232,7 @@ def at_start(x, p, tau, e, contacts, limits, system, t, h, active, rate_of, xb, 
              ua, xi):  # fmt: skip
     """The residual, in B.r, of a start x, p, tau, with the unknowns moved by e times their direction."""
     begin(system, t, h, x, p, B, f, L, pc)
-    start_rows(contacts, T, limits, count, x, B)
+    start_rows(contacts, T, limits, count, x, tau, h, B)
     for d in range(xi.size):
         xi[d] = e * y[d]
     shifted(system.tree, xb, xi, B.x1)
@@ -247,7 +247,7 @@ def polish(contacts, T, limits, count, system, plan, t, h, x, pc, control, activ
     """Newton steps at the barrier itself, as a step ends where products are near it."""
     for _ in range(4):
         evaluate((T, limits, count), system, t, h, x, pc, control, active, rate_of, True, B, f, L, ua)
-        stay_inside(count, T)
+        stay_inside(count, T, B.x1)
         clear_couplings(plan, E, B.W)
         spring_blocks(system.forces, plan, B, E, h)
         link_blocks(system.loops, plan, h, mass, B, E, L)
@@ -362,6 +362,7 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
             e, k = eps[j] if side == 0 else -eps[j], 2 * j + side
             at_start(X[k], P[k], U[k], e, contacts, limits, ends[side], t, h, active, rate_of, xb, y, pc, B, f, L, T,
                      nc, moves, lam, ua, xi)  # fmt: skip
+            relieve(limits, T, U[k])
             finish(ends[side], t, h, X[k], U[k], active, B, f, ua, c1, F1, out_p[k])
             copy(B.x1, out_x[k])
         if not (all_finite(out_p[2 * j]) and all_finite(out_p[2 * j + 1])):
@@ -370,6 +371,8 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
     # the next state itself
     at_start(x, p, control, 0.0, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, nc, moves, lam,
              ua, xi)  # fmt: skip
-    finish(system, t, h, x, control, active, B, f, ua, c1, F1, p1)
+    copy(control, c)
+    relieve(limits, T, c)
+    finish(system, t, h, x, c, active, B, f, ua, c1, F1, p1)
     copy(xb, x1)
     return DONE

@@ -15,6 +15,7 @@ from leastaction.kernels._jit import either, entry, kernel, sweep
 from leastaction.kernels._lanes import ld9
 from leastaction.kernels.bodywise import end_momenta, keep_bodies, make_bodies, move_bodies, shift_of, shifted
 from leastaction.kernels.bodywise_barrier import find, solve_contact
+from leastaction.kernels.bodywise_bounds import relieve
 from leastaction.kernels.bodywise_contact import make_touch, report_contacts, worst_contact
 from leastaction.kernels.bodywise_forces import end_forces, joint_end, spring_blocks, weights
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
@@ -115,7 +116,7 @@ def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rat
     larger; without contacts only. A guess from the last steps may lie so far off that a line search from it ends at a
     solution that belongs to another motion. touched (2,): contacts of the last step, and whether there was one.
     """
-    touched[0] = find(contacts, system.tree, x, h, B, T, touched[0])
+    touched[0] = find(contacts, system.tree, x, control, h, B, T, touched[0])
     good = solve_contact(
         (T, limits, touched[0]), system, plan, t, h, x, pc, control, active, rate_of, mass, numbers[0], numbers[1],
         numbers[2], touched[1] == 0, most, B, E, f, L, ua, count,
@@ -188,6 +189,8 @@ def rollout(
         elif controls.shape[0] > 0:
             copy(controls[k], control)
             active = True
+        else:
+            control[:] = 0.0
         for d in range(nu):
             control[d] = min(max(control[d], -effort[d]), effort[d])
         # guess
@@ -220,6 +223,7 @@ def rollout(
         far = turned_too_far(tree, B)
         if far > 0:
             return k, TURNED_TOO_FAR, far
+        relieve(limits, T, control)
         finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn)
         if not all_finite(pn):
             return k, NOT_FINITE, 0

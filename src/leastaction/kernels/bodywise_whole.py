@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, st3, st6
-from leastaction.kernels.bodywise_bounds import limit_axis, limit_gap
+from leastaction.kernels.bodywise_bounds import BALL_ANGLE, bound_slope, limit_axis, limit_gap
 from leastaction.kernels.bodywise_contact import contact_at
 from leastaction.kernels.bodywise_recursion import add_blocks, body_block, load_block
 from leastaction.kernels.layout import BALL, IU, KIND, MASS, PARENT, Floats, Ints
@@ -379,19 +379,20 @@ def along(X, k, c, balls, a):
 def put_limits(Z, B, T, limits, kappa, h, res, values):
     """One node of one force for each limit."""
     for n in range(Z.bound.shape[0]):
-        k, c, first, ball = Z.bound[n, 0], Z.bound[n, 1], Z.bound[n, 2], limits.where[n, 2]
-        s, gamma, phi = T.U[n, 0], T.U[n, 1], limit_gap(limits, n, B.x1)
+        k, c, first = Z.bound[n, 0], Z.bound[n, 1], Z.bound[n, 2]
+        ball = 1 if limits.where[n, 2] == BALL_ANGLE else 0
+        width, product, slope = bound_slope(T.U, n, limit_gap(limits, T.N, n, B.x1), T.N[n, 6])
         b, a = Z.links[k, LINK_B], Z.links[k, LINK_A]
         r = ld3(Z.r, b, 0)
         between = sub3(r, ld3(Z.r, a, 0))
         push = along(Z.X0, k, c, ball, (T.N[n, 0], T.N[n, 1], T.N[n, 2]))
-        row = along(Z.X1, k, c, ball, limit_axis(limits, n, B.x1))
-        res[first] -= (kappa - gamma * phi) / s + gamma / s * dot6(row, opening(Z, B, k, r))
+        row = along(Z.X1, k, c, ball, limit_axis(limits, T.N, n, B.x1))
+        res[first] -= (kappa - product) / width + slope * dot6(row, opening(Z, B, k, r))
         values[Z.bound[n, 3]] += 1.0
-        put_row(values, Z.bound[n, 4], row, gamma / s)
+        put_row(values, Z.bound[n, 4], row, slope)
         put_column(values, Z.bound[n, 5], 1, 0, push, -h)
         if Z.links[k, LINK_EA] >= 0:
-            put_row(values, Z.bound[n, 6], moved(row, between), -gamma / s)
+            put_row(values, Z.bound[n, 6], moved(row, between), -slope)
             put_column(values, Z.bound[n, 7], 1, 0, moved(push, between), h)
 
 

@@ -90,9 +90,9 @@ def open_step(system, plan, now, x, p, rates, known, past, lengths, address, eff
 
 
 @entry
-def find_contacts(contacts, tree, x, h, count, B, T):
+def find_contacts(contacts, tree, x, control, h, count, B, T):
     """Contacts that may close in this step; how many. count: those of the last step."""
-    return find(contacts, tree, x, h, B, T, count)
+    return find(contacts, tree, x, control, h, B, T, count)
 
 
 @entry
@@ -120,7 +120,7 @@ def look(touch, system, now, x, drive, closed, what, warm, cold, s0, g0, room, f
         s0 *= wider
         start_contacts(count, T, limits, B.x1, warm, cold, s0, g0)
     elif what == INSIDE:
-        stay_inside(count, T)
+        stay_inside(count, T, B.x1)
         found[MEAN], found[MOST], found[OFF], found[WORK] = products(count, T, limits, B.x1)
     return s0, g0
 

@@ -36,6 +36,7 @@ from leastaction.methods.maximal_bounds import (
 from leastaction.methods.maximal_fourth import SUPPORTS as FOURTH
 from leastaction.methods.maximal_fourth import past_of, roll
 from leastaction.methods.maximal_linear import PARAMETERS, Problem, step_derivative
+from leastaction.methods.maximal_servos import bounded_servos
 from leastaction.methods.maximal_whole import chosen, refuse, rollout
 from leastaction.model.checks import WORLD, FloatArray, check_number
 from leastaction.model.contacts import ContactTable, contact_table
@@ -96,6 +97,7 @@ class Maximal(Method):
             "contact",
             "restitution",
             "enforced limits",
+            "bounded servos",
         }
     )
 
@@ -159,6 +161,8 @@ class Maximal(Method):
         memory: Memory = {"x": x, "p": p, "past": np.zeros((model.nv, 3)), "lengths": np.ones(3), "known": known}
         touching = touch_of(model)
         if touching is not None:
+            if "bounded servos" in model.features and self.first_step == "seed":
+                raise UnsupportedError(f'{self.label}: servos with an enforced effort know start="legendre" only.')
             if "restitution" in model.features and self.cone != "exact":
                 raise UnsupportedError(f'{self.label}: impacts with restitution know cone="exact" only.')
             check_apart(model, touching, x)
@@ -400,7 +404,7 @@ class Touching:
 @lru_cache(maxsize=64)
 def touch_of(model: Model) -> Touching | None:
     """Contacts and enforced limits of a model, or None where there is neither."""
-    if not model.features & {"contact", "enforced limits", "inequality constraints"}:
+    if not model.features & {"contact", "enforced limits", "bounded servos", "inequality constraints"}:
         return None
     return Touching(contact_table(model.mechanism, model.places), limit_table(model)[0])
 
@@ -428,11 +432,12 @@ def check_apart(model: Model, touching: Touching, x: FloatArray) -> None:
 
 @lru_cache(maxsize=64)
 def efforts(model: Model) -> FloatArray:
-    """Largest generalised force (nv,) of the control, infinite where it is not bounded."""
+    """Largest generalised force (nv,) of the control, infinite where it is not bounded, or the input of a servo."""
     out = np.full(model.nv, np.inf)
     if model.mechanism.limits_enforced:
         for view in model.joints.values():
             out[view.v] = view.joint.effort
+        out[[servo.rate for servo in bounded_servos(model)]] = np.inf
     return out
 
 

@@ -1,4 +1,4 @@
-"""What ``Maximal`` knows beside contacts: enforced joint limits, inequalities of the user, sides of friction cones."""
+"""What ``Maximal`` knows beside contacts: enforced limits and efforts, inequalities of the user, sides of cones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.methods.galerkin_linear import pose_of
+from leastaction.methods.maximal_servos import bounded_servos
 from leastaction.model.checks import FloatArray
 from leastaction.model.joints import layout
 from leastaction.model.model import JointView, Model
@@ -23,10 +24,13 @@ _ROOM, _ROUNDING = 1e-12, 1e-15
 
 @lru_cache(maxsize=64)
 def limit_table(model: Model) -> tuple[Any, tuple[str, ...]]:
-    """Enforced limits as kernels read them, and the joint of each; see ``kernels.bodywise_bounds``."""
-    from leastaction.kernels.bodywise_bounds import Limits
+    """Enforced limits and efforts as kernels read them, and the joint or servo of each.
 
-    where: list[tuple[int, int, int]] = []
+    See ``kernels.bodywise_bounds``; efforts stand behind limits.
+    """
+    from leastaction.kernels.bodywise_bounds import SERVO, Limits
+
+    where: list[tuple[int, int, int, int]] = []
     bounds: list[tuple[float, float]] = []
     names: list[str] = []
     c = model.system.coordinates
@@ -47,11 +51,26 @@ def limit_table(model: Model) -> tuple[Any, tuple[str, ...]]:
                 rate = 0 if ball else rate + 3
                 _check_free(model, view, bool(found) and not ball)
             place = int(rate_of[view.v.start + rate]), int(coordinate_of[view.q.start + piece.q.start])
-            where += [(*place, int(ball))] * len(found)
+            where += [(*place, int(ball), 0)] * len(found)
             bounds += found
             names += [view.name] * len(found)
-    table = Limits(np.array(where, dtype=np.int64).reshape(-1, 3), np.array(bounds, dtype=float).reshape(-1, 2))
-    return table, tuple(names)
+    drives = [(0.0, 0.0, 0.0, 0.0)] * len(where)
+    for servo in bounded_servos(model):
+        where += [(int(rate_of[servo.rate]), int(coordinate_of[servo.coordinate]), SERVO, servo.rate)] * 2
+        bounds += [(1.0, servo.effort), (-1.0, servo.effort)]
+        drives += [(servo.stiffness, servo.damping, servo.rest, servo.share)] * 2
+        names += [servo.name] * 2
+    return Limits(_ints(where), _floats(bounds, 2), _floats(drives, 4)), tuple(names)
+
+
+def _ints(rows: list[tuple[int, int, int, int]]) -> Any:
+    """A table (rows, 4) of whole numbers."""
+    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+
+
+def _floats(rows: list[Any], width: int) -> FloatArray:
+    """A table (rows, width) of numbers."""
+    return np.array(rows, dtype=float).reshape(-1, width)
 
 
 def _check_free(model: Model, view: JointView, bounded: bool) -> None:
@@ -74,8 +93,13 @@ def check_bounds(model: Model, x: FloatArray, P: FloatArray) -> None:
         x: coordinates of the rows (nq,).
         P: poses of the rows (rows, 12).
     """
+    from leastaction.kernels.bodywise_bounds import BALL_ANGLE, SERVO
+
     limits, names = limit_table(model)
-    for (_, k, ball), (sign, bound), name in zip(limits.where.tolist(), limits.bounds.tolist(), names, strict=True):
+    for (_, k, kind, _), (sign, bound), name in zip(limits.where.tolist(), limits.bounds.tolist(), names, strict=True):
+        if kind == SERVO:
+            continue
+        ball = kind == BALL_ANGLE
         at = 2.0 * np.arccos(min(1.0, abs(x[k]))) if ball else x[k]
         end = 2.0 * np.arccos(bound) if ball else bound
         if (end - at if ball else sign * (at - end)) < -_DEEP:
@@ -98,10 +122,13 @@ def check_bounds(model: Model, x: FloatArray, P: FloatArray) -> None:
 
 
 def bound_name(model: Model, number: int) -> str:
-    """Words for a limit or a row of an inequality, in the order of their forces."""
-    names = limit_table(model)[1]
+    """Words for a limit, an effort or a row of an inequality, in the order of their forces."""
+    from leastaction.kernels.bodywise_bounds import SERVO
+
+    limits, names = limit_table(model)
     if number < len(names):
-        return f"the limit of joint '{names[number]}'"
+        servo = limits.where[number, 2] == SERVO
+        return f"the effort of servo '{names[number]}'" if servo else f"the limit of joint '{names[number]}'"
     number -= len(names)
     for constraint in model.mechanism.constraints:
         if constraint.kind == "inequality":

@@ -62,14 +62,21 @@ def refuse(choice: Choice, model: Model) -> None:
     """Raise UnsupportedError, by name, for what the interior point method of the paper does not know."""
     if choice.variant != "seed":
         return
+    if "bounded servos" in model.features:
+        raise UnsupportedError(
+            f'\'{model.name}\' has bounded servos; InteriorPoint(variant="exact") honours them, variant="seed" knows '
+            "contacts and limits of single coordinates."
+        )
     if "inequality constraints" in model.features:
         raise UnsupportedError(
             f'\'{model.name}\' has inequality constraints; InteriorPoint(variant="exact") honours them, variant="seed" '
             "knows contacts and limits of single coordinates."
         )
+    from leastaction.kernels.bodywise_bounds import BALL_ANGLE
+
     limits, names = limit_table(model)
-    for (_, _, ball), name in zip(limits.where.tolist(), names, strict=True):
-        if ball:
+    for (_, _, kind, _), name in zip(limits.where.tolist(), names, strict=True):
+        if kind == BALL_ANGLE:
             raise UnsupportedError(
                 f"joint '{name}': the limit of a ball's angle is enforced by InteriorPoint(variant=\"exact\"), not by "
                 'variant="seed".'
@@ -145,7 +152,7 @@ class Stepper:
                                 self.room)),
         ]  # fmt: skip
         if self.contacts is not None:
-            todo.append((parts.find_contacts, (self.contacts, tree, x, 0.1, 0, self.B, self.T)))
+            todo.append((parts.find_contacts, (self.contacts, tree, x, self.control, 0.1, 0, self.B, self.T)))
             todo.append((parts.report, (self.T, 0, self.B, *out[2:], 0)))
         for function, given in todo:
             function.compile(tuple(typeof(each) for each in given))
@@ -339,12 +346,12 @@ def rollout(
     most: int, out_q: FloatArray, out_v: FloatArray, out_c: FloatArray, out_n: Any, count: Any,
 ) -> tuple[int, int, int]:  # fmt: skip
     """What ``bodywise_step.rollout`` does, with the linear solver of ``choice``; the same arguments and answers."""
-    from leastaction.kernels.bodywise_bounds import Beside, Limits
+    from leastaction.kernels.bodywise_bounds import Beside, Limits, relieve
     from leastaction.methods.maximal_seed import solve_seed
 
     touching = contacts is not None
     if not touching:
-        limits = Limits(np.zeros((0, 3), dtype=np.int64), np.zeros((0, 2)))
+        limits = Limits(np.zeros((0, 4), dtype=np.int64), np.zeros((0, 2)), np.zeros((0, 4)))
         ints, beside = np.zeros((0, 4), dtype=np.int64), Beside(limits, None, None)
         kept = (ints, np.zeros((0, 24)), np.zeros((0, 5)), np.zeros((0, 2)), beside)
     step, saved = Stepper(model, choice, plan, contacts, limits, kept, numbers, most, x), 0
@@ -354,8 +361,8 @@ def rollout(
         t, h = (clock[0, 0] + (k0 + k) * clock[0, 1], clock[0, 1]) if uniform else clock[k]
         step.now = (float(t), float(h), step.mass)
         asked = address
-        if address == 0 and len(controls):
-            step.control[:] = controls[k]
+        if address == 0:
+            step.control[:] = controls[k] if len(controls) else 0.0
         step.drive = (step.pc, step.control, passive or address != 0 or len(controls) > 0, step.rate_of)
         good = False
         for attempt in range(2):
@@ -384,6 +391,7 @@ def rollout(
                 known[1], known[2] = step.count, 1
         if not good:
             return k, NOT_CONVERGED, step.worst()
+        relieve(limits, step.T, step.control)
         row = saved if (k0 + k + 1) % every == 0 else -1
         status, where = step.parts.close_step(
             step.system, step.couplings, step.now, x, p, step.drive, past, lengths, known, step.u, out_q, out_v, row,
@@ -411,6 +419,9 @@ def _opened(
     )  # fmt: skip
     step.count = 0
     if good and step.contacts is not None:
-        tree = step.system.tree
-        step.count = int(step.parts.find_contacts(step.contacts, tree, x, step.now[1], int(known[1]), step.B, step.T))
+        step.count = int(
+            step.parts.find_contacts(
+                step.contacts, step.system.tree, x, step.control, step.now[1], int(known[1]), step.B, step.T
+            )
+        )
     return bool(good)

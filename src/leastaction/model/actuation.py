@@ -50,7 +50,7 @@ def _check_servo(actuator: Actuator, joint: Joint | None, where: str) -> None:
     if joint is None:
         return
     i = int(actuator.coordinate)
-    if _position(joint, i) is None:
+    if place_of(joint, i) is None:
         raise ModelError(
             f"{where}: a servo needs a screw coordinate, '{joint.velocity_names[i]}' of joint '{joint.name}' is none."
         )
@@ -60,7 +60,7 @@ def _check_servo(actuator: Actuator, joint: Joint | None, where: str) -> None:
         raise ModelError(f"{where}: joint '{joint.name}' has a damping law there; a servo cannot stand beside it.")
 
 
-def _position(joint: Joint, coordinate: int) -> int | None:
+def place_of(joint: Joint, coordinate: int) -> int | None:
     """Place in q of a screw's velocity coordinate; None for a ball, and for a free joint."""
     if joint.kind == "free":
         return None
@@ -80,7 +80,7 @@ def with_servos(joint: Joint, actuators: Iterable[Actuator]) -> Joint:
     k, d, rest = list(joint.stiffness), list(joint.damping), np.array(joint.rest)
     for servo in found:
         i = int(servo.coordinate)
-        at = _position(joint, i)
+        at = place_of(joint, i)
         stiff = servo.gear**2 * servo.kp
         # one spring that pulls as both do
         if at is not None and stiff > 0:
@@ -108,13 +108,26 @@ def servo_rates(model: Model) -> dict[int, Actuator]:
     return out
 
 
+def relief_energy(model: Model, q: FloatArray) -> FloatArray:
+    """Energy (rows,) that springs of servos lack beyond their efforts, where these are enforced; zero or negative."""
+    out = np.zeros(len(q))
+    for view in model.joints.values() if model.mechanism.limits_enforced else ():
+        for servo in servos_of(model.mechanism.actuators.values(), view.joint):
+            at, bound, stiff = place_of(view.joint, int(servo.coordinate)), servo_bound(servo, view.joint), servo.kp
+            if at is not None and stiff > 0 and np.isfinite(bound):
+                stiff *= servo.gear**2
+                stretch = np.abs(servo.target / servo.gear - q[:, view.q.start + at])
+                out -= 0.5 * stiff * np.maximum(stretch - bound / stiff, 0.0) ** 2
+    return out
+
+
 def servo_forces(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
     """Generalised forces (rows, nv) of all servos towards their own targets, without what inputs add or bounds take."""
     out = np.zeros_like(v)
     for view in model.joints.values():
         for servo in servos_of(model.mechanism.actuators.values(), view.joint):
             i = int(servo.coordinate)
-            at, d = _position(view.joint, i), view.v.start + i
+            at, d = place_of(view.joint, i), view.v.start + i
             if at is not None:
                 stretch = servo.target - servo.gear * q[:, view.q.start + at]
                 out[:, d] += servo.gear * (servo.kp * stretch - servo.kd * servo.gear * v[:, d])
