@@ -138,16 +138,24 @@ def counted_chunk(steps: int, failure: str | None, q: FloatArray, v: FloatArray,
     return Chunk(steps, failure, q, v, counters, count[TOTALS : TOTALS + len(q)], int(count[MOST]))
 
 
-def joined(one: Chunk, two: Chunk) -> Chunk:
-    """What two rollouts did, one after the other."""
-    counters = {
-        name: one.counters.get(name, 0) + two.counters.get(name, 0) for name in {**one.counters, **two.counters}
-    }
-    iterations = None
-    if one.iterations is not None and two.iterations is not None:
-        iterations = np.concatenate([one.iterations, two.iterations + one.counters.get("iterations", 0)])
-    rows = np.concatenate([one.q, two.q]), np.concatenate([one.v, two.v])
-    return Chunk(one.steps + two.steps, two.failure, *rows, counters, iterations, max(one.most, two.most))
+def joined(chunks: list[Chunk]) -> Chunk:
+    """What rollouts did, one after the other; the last one says whether they failed."""
+    counters: dict[str, int] = {}
+    iterations = []
+    for chunk in chunks:
+        if chunk.iterations is not None:
+            iterations.append(chunk.iterations + counters.get("iterations", 0))
+        for name, count in chunk.counters.items():
+            counters[name] = counters.get(name, 0) + count
+    return Chunk(
+        sum(chunk.steps for chunk in chunks),
+        chunks[-1].failure,
+        np.concatenate([chunk.q for chunk in chunks]),
+        np.concatenate([chunk.v for chunk in chunks]),
+        counters,
+        np.concatenate(iterations) if len(iterations) == len(chunks) else None,
+        max(chunk.most for chunk in chunks),
+    )
 
 
 class Method(ABC):

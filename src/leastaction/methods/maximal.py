@@ -192,18 +192,20 @@ class Maximal(Method):
         """
         if self._order == 4:
             return roll(model, memory, clock, k, steps, every, control, efforts(model), self.solver)
-        chunk = self._roll(model, memory, clock, k, steps, every, control)[0]
-        while chunk.failure is not None and touch_of(model) is not None:
-            cut = self._impact_step if chunk.failure == _STRIKES else self._finer_step
-            step = cut(model, memory, clock, k + chunk.steps, every, control)
+        parts = [self._roll(model, memory, clock, k, steps, every, control)[0]]
+        done = parts[0].steps
+        while parts[-1].failure is not None and touch_of(model) is not None:
+            cut = self._impact_step if parts[-1].failure == _STRIKES else self._finer_step
+            step = cut(model, memory, clock, k + done, every, control)
             if step is None:
                 break
-            chunk = joined(chunk, step)
-            if step.failure is not None:
+            parts.append(step)
+            done += step.steps
+            if step.failure is not None or done == steps:
                 break
-            left = steps - chunk.steps
-            chunk = joined(chunk, self._roll(model, memory, clock, k + chunk.steps, left, every, control)[0])
-        return chunk
+            parts.append(self._roll(model, memory, clock, k + done, steps - done, every, control)[0])
+            done += parts[-1].steps
+        return joined(parts)
 
     def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
         """Contacts of the step that begins at a state, (contacts, 12): see ``kernels.bodywise_contact``."""
