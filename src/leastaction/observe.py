@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 
 from leastaction import dynamics
-from leastaction.errors import ConvergenceError, ModelError
+from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.model.actuation import servo_bound, servo_forces, servo_rates
 from leastaction.model.checks import FloatArray
 from leastaction.model.configuration import retract
 from leastaction.model.joints import layout
 from leastaction.model.model import Model, State, check_model
 from leastaction.spatial import quaternion
+
+# Metres or radians from an enforced limit within which a joint may lean on it.
+_HELD = 1e-6
 
 
 def loop_gaps(model: Model, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -225,6 +228,7 @@ def joint_forces(
     from leastaction.kernels import entries
     from leastaction.model.tables import flat_pose
 
+    _refuse_limits(model, t, q)
     a, lam = dynamics._forward(model, q, v, tau, t)
     # the tree joints: their child frames on their last rows
     names = list(model.joints)
@@ -243,6 +247,22 @@ def joint_forces(
     if not np.isfinite(out).all():
         raise ConvergenceError("joint forces: the numbers are not finite; check the states, laws and forces.")
     return {name: out[:, k] for k, name in enumerate(names)}, lam
+
+
+def _refuse_limits(model: Model, t: FloatArray, q: FloatArray) -> None:
+    """Raise where an enforced limit holds a joint, with a force that is not known here."""
+    for view in model.joints.values() if "enforced limits" in model.features else ():
+        for piece in layout(view.joint):
+            low, high = view.joint.limits[piece.limit].tolist()
+            at = q[:, view.q.start + piece.q.start]
+            if piece.factor == "ball":
+                at, low = 2.0 * np.arccos(np.minimum(1.0, np.abs(at))), -np.inf
+            held = np.flatnonzero(np.minimum(at - low, high - at) < _HELD)
+            if held.size:
+                raise UnsupportedError(
+                    f"joint forces: the enforced limit of joint '{view.name}' holds it at t = {t[held[0]]:g} s, with a "
+                    "force that does not count here; look at rows before, or run without limits."
+                )
 
 
 def _loop_wrenches(model: Model, q: FloatArray, lam: FloatArray) -> Any:

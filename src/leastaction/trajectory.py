@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import io
 import json
 import zipfile
@@ -19,7 +18,7 @@ import numpy as np
 from leastaction import dynamics, observe
 from leastaction.contacts import Contacts, contacts_of
 from leastaction.errors import ModelError
-from leastaction.kernels.callbacks import CONTROL_TYPE, is_compiled
+from leastaction.kernels.callbacks import control_at, is_compiled
 from leastaction.methods.base import Clock, IntArray, Memory, Method
 from leastaction.methods.registry import method_from_options
 from leastaction.model.checks import FloatArray, check_number
@@ -66,23 +65,12 @@ class Part:
                 f"the control of the steps from {self.first} on was a function, which is not in the file of the run; "
                 "simulate again, or save an array of controls."
             )
-        call = _compiled_control(given, model.nv) if is_compiled(given) else given
-        rows = [call(state.t, state) for state in map(State, t.tolist(), q, v)]
+        states = map(State, t.tolist(), q, v)
+        if is_compiled(given):
+            rows = [control_at(given.address, state.t, state.q, state.v) for state in states]
+        else:
+            rows = [given(state.t, state) for state in states]
         return np.array([model.check_v(row, "control") for row in rows])
-
-
-def _compiled_control(function: Any, nv: int) -> Any:
-    """A compiled control as a function of (t, state)."""
-    native, double = CONTROL_TYPE(function.address), ctypes.POINTER(ctypes.c_double)
-
-    def call(t: float, state: State) -> FloatArray:
-        out = np.zeros(nv)
-        native(
-            t, *(np.ascontiguousarray(a).ctypes.data_as(double) for a in (state.q, state.v)), out.ctypes.data_as(double)
-        )
-        return out
-
-    return call
 
 
 @dataclass(eq=False)

@@ -209,6 +209,13 @@ def with_loop_spring():
     return m
 
 
+def with_loop_limit():
+    m = la.models.four_bar()
+    m.joints["loop"].limits = np.array([[-0.01, 0.01]])
+    m.enforce_limits()
+    return m
+
+
 def with_constraint(kind):
     m = la.models.pendulum()
     if kind == "velocity":
@@ -225,6 +232,7 @@ UNSUPPORTED = {
     "contact ": with_contact,
     "enforced limits": with_limits,
     "loop joint forces": with_loop_spring,
+    "loop joint limits": with_loop_limit,
     "equality constraints": lambda: with_constraint("equality"),
     "velocity constraints": lambda: with_constraint("velocity"),
     "inequality constraints": lambda: with_constraint("inequality"),

@@ -28,6 +28,14 @@ FORCE_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_double, _POINTER, _POINTER)
 _errors = itertools.count()
 
 
+def control_at(address: int, t: float, q: Any, v: Any) -> Any:
+    """Generalised forces (nv,) that the control behind an address gives at a time and a state."""
+    out = np.zeros(len(v))
+    inputs = [np.ascontiguousarray(array, dtype=float) for array in (q, v)]
+    CONTROL_TYPE(address)(t, *(array.ctypes.data_as(_POINTER) for array in (*inputs, out)))
+    return out
+
+
 class Callback:
     """One function of the user: its address, the first error it raised, and the number of that among all errors."""
 

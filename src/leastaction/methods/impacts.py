@@ -51,13 +51,15 @@ class Touch:
 
 def touch_at(model: Model, memory: Memory, q: FloatArray) -> Touch:
     """The contacts frozen in a memory, at coordinates q."""
-    from leastaction.kernels import bodywise_step, contact_gap, entries
+    from leastaction.kernels import bodywise_step, contact_gap, entries, legendre
 
     # gaps, normals and points
     n = int(memory["known"][1])
     ints, floats = memory["contacts"], memory["features"]
     P = np.zeros((len(model.system.tree.rows), 12))
-    bodywise_step.row_poses(model.system.tree, q[model.system.coordinates.q], P)
+    x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
+    legendre.enter(model.system, q.copy(), u.copy(), x, u, p)
+    bodywise_step.row_poses(model.system.tree, x, P)
     gap, normal, point_a, point_b = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3))
     contact_gap.gaps(ints, floats, n, P, gap, normal, np.zeros((n, 6)), np.zeros((n, 6)), point_a, point_b)
 

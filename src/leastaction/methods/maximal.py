@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
+from leastaction.kernels.callbacks import control_at
 from leastaction.methods.base import (
     Chunk,
     Clock,
@@ -27,12 +28,12 @@ from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.impacts import bouncing, step_with_impacts, touch_at
 from leastaction.methods.maximal_bounds import (
     bound_name,
-    check_bounds,
     inequality_count,
     inequality_pairs,
     limit_table,
     pyramid,
 )
+from leastaction.methods.maximal_checks import check_apart, too_fast
 from leastaction.methods.maximal_fourth import SUPPORTS as FOURTH
 from leastaction.methods.maximal_fourth import past_of, roll
 from leastaction.methods.maximal_linear import PARAMETERS, Problem, step_derivative
@@ -57,9 +58,6 @@ _STRIKES = _FAILURES[5]
 
 # A step with contacts that finds no solution is taken again in so many parts.
 _PARTS = (2, 4, 8, 16)
-
-# Bodies of a first state that interpenetrate by more than this, in metres, are refused.
-_DEEP = 1e-9
 
 
 @final
@@ -148,6 +146,13 @@ class Maximal(Method):
 
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and momenta of the tree's rows (discrete Legendre transform), and no past."""
+        memory, touching = self._begin(model, state), touch_of(model)
+        if touching is not None and self._order == 2:
+            check_apart(model, touching, memory["x"])
+        return memory
+
+    def _begin(self, model: Model, state: State) -> Memory:
+        """The memory at a state of a run, in which frozen features may have let bodies overlap a little."""
         from leastaction.kernels import legendre
 
         refuse(self.choice, model)
@@ -165,7 +170,6 @@ class Maximal(Method):
                 raise UnsupportedError(f'{self.label}: servos with an enforced effort know start="legendre" only.')
             if "restitution" in model.features and self.cone != "exact":
                 raise UnsupportedError(f'{self.label}: impacts with restitution know cone="exact" only.')
-            check_apart(model, touching, x)
             n, sides = touching.table.capacity, 0 if isinstance(self.cone, str) else self.cone
             bounds = len(touching.limits.where) + inequality_count(model)
             memory |= {
@@ -238,7 +242,7 @@ class Maximal(Method):
                 )
         bounds = efforts(model)
         tau = np.clip(np.zeros(model.nv) if control is None else model.check_v(control, "control"), -bounds, bounds)
-        memory = self.start(model, state)
+        memory = self._begin(model, state)
         touching, kept, numbers, iterations = self._contact_numbers(model, memory)
         problem = Problem(model, state, tau, dt, memory, couplings(model), touching, kept, numbers, iterations)
         try:
@@ -250,10 +254,15 @@ class Maximal(Method):
     def _touching(self, model: Model, state: State, control: Any, dt: float) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Contacts (n, 12) of a plastic step from a state, and which of them bounce (n,)."""
         tau = np.zeros((0, model.nv)) if control is None else model.check_v(control, "control")[None]
-        memory = self.start(model, state)
-        chunk, found = self._roll(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau), True)
-        model.raise_pending()
-        if chunk.failure:
+        for parts in (1, *_PARTS):
+            # a run takes a step without a solution in parts, too
+            memory, dt = self._begin(model, state), dt if parts == 1 else 0.5 * dt
+            memory["known"][3] = 0
+            chunk, found = self._roll(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau), seen=True)
+            model.raise_pending()
+            if chunk.failure is None:
+                break
+        else:
             raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
         touching = touch_of(model)
         if touching is None or "restitution" not in model.features:
@@ -262,11 +271,17 @@ class Maximal(Method):
         rest, more = self._rest(model)
         return found, bouncing(here, found, state.v, lively, rest + more * dt, dt)
 
+    def _held(self, model: Model, memory: Memory, clock: Clock, k: int, control: Control) -> Control:
+        """The control of step k, sampled at its start, for all of its parts."""
+        if control.callback is None:
+            return Control(control.array[k : k + 1])
+        return Control(control_at(control.callback.address, clock.at(k), *self.state(model, memory))[None])
+
     def _finer_step(
         self, model: Model, memory: Memory, clock: Clock, k: int, every: int, control: Control
     ) -> Chunk | None:
         """Step k in 2, 4, ... equal parts; None if no number of them has a solution, and the memory is as it was."""
-        t, h, held = clock.at(k), clock.length(k), Control(control.array[k : k + 1], control.callback)
+        t, h, held = clock.at(k), clock.length(k), self._held(model, memory, clock, k, control)
         for parts in _PARTS:
             trial = {name: array.copy() for name, array in memory.items()}
             counters = {"iterations": 0, "restarts": 0, "finer steps": 1}
@@ -308,8 +323,8 @@ class Maximal(Method):
         return (0.0, 2.0 * g) if self.rest_speed is None else (self.rest_speed, 0.0)
 
     def _impact_step(self, model: Model, memory: Memory, clock: Clock, k: int, every: int, control: Control) -> Chunk:
-        """Step k, cut at its impacts. A function that gives the control is asked again after an impact."""
-        counters, held = {"iterations": 0, "restarts": 0}, Control(control.array[k : k + 1], control.callback)
+        """Step k, cut at its impacts."""
+        counters, held = {"iterations": 0, "restarts": 0}, self._held(model, memory, clock, k, control)
 
         def advance(trial: Memory, t: float, h: float) -> tuple[str | None, FloatArray]:
             chunk, found = self._roll(model, trial, Clock(t, h), 0, 1, 1, held, seen=True)
@@ -319,7 +334,7 @@ class Maximal(Method):
 
         h, (rest, more) = clock.length(k), self._rest(model)
         failure, after, impacts = step_with_impacts(
-            model, cast(Touching, touch_of(model)).table, partial(self.start, model), partial(self.state, model),
+            model, cast(Touching, touch_of(model)).table, partial(self._begin, model), partial(self.state, model),
             advance, memory, clock.at(k), h, rest + more * h,
         )  # fmt: skip
         spent = counters["iterations"]
@@ -376,6 +391,8 @@ class Maximal(Method):
                 contact = f", worst at the contact of '{a}' and {'the ground' if b == WORLD else repr(b)}"
             if status == 1 and row < 0:
                 contact = f", worst at {bound_name(model, -1 - row)}"
+            if status == 1 and not contact:
+                contact = too_fast(model, *self.state(model, memory), clock.length(k + done))
             failure = _FAILURES[status].format(iterations=iterations, body=body_of_row(model, row), contact=contact)
         chunk = counted_chunk(done, failure, q[:rows], v[:rows], count)
         if touching is not None:
@@ -409,27 +426,6 @@ def touch_of(model: Model) -> Touching | None:
     if not model.features & {"contact", "enforced limits", "bounded servos", "inequality constraints"}:
         return None
     return Touching(contact_table(model.mechanism, model.places), limit_table(model)[0])
-
-
-def check_apart(model: Model, touching: Touching, x: FloatArray) -> None:
-    """Raise ModelError, by name, where a first state interpenetrates or breaks an enforced limit or inequality."""
-    from leastaction.kernels import bodywise_step, contact_features, contact_gap
-
-    table = touching.table
-    poses = np.zeros((len(model.system.tree.rows), 12))
-    bodywise_step.row_poses(model.system.tree, x, poses)
-    check_bounds(model, x, poses)
-    ints, floats = np.zeros((table.capacity, 4), dtype=np.int64), np.zeros((table.capacity, 24))
-    n = contact_features.find_contacts(table.contacts, poses, 0.0, ints, floats)
-    phi, work = np.zeros(n), [np.zeros((n, w)) for w in (3, 6, 6, 3, 3)]
-    contact_gap.gaps(ints, floats, n, poses, phi, *work)
-    if n and phi.min() < -_DEEP:
-        worst = int(phi.argmin())
-        a, b = table.names[ints[worst, 3]]
-        raise ModelError(
-            f"'{model.name}': '{a}' and '{b if b != 'world' else 'the ground'}' interpenetrate by {-phi[worst]:.3g} m "
-            "at the first state; move them apart."
-        )
 
 
 @lru_cache(maxsize=64)

@@ -135,16 +135,18 @@ class Model:
         m = self.mechanism
         # what belongs to a joint counts only where the joint can move
         loops = [m.joints[name] for name in self.loop_names if m.joints[name].locked is None]
-        moving = [*(view.joint for view in self.joints.values()), *loops]
+        tree = [view.joint for view in self.joints.values()]
+        moving = [*tree, *loops]
         present = {
             "loops": bool(self.loop_names),
             "loop joint forces": any(_has_forces(with_servos(joint, m.actuators.values())) for joint in loops),
+            "loop joint limits": m.limits_enforced and any(_has_bounds(joint) for joint in loops),
             "joint friction": any(joint.has_friction for joint in moving),
             "spline joints": any(joint.spline is not None for joint in moving),
             "contact": m.ground is not None or bool(m.contacts),
             "restitution": any(c.restitution > 0 for c in m.contacts)
             or (m.ground is not None and m.ground.restitution > 0),
-            "enforced limits": m.limits_enforced and any(_has_bounds(joint) for joint in moving),
+            "enforced limits": m.limits_enforced and any(_has_bounds(joint) for joint in tree),
             "bounded servos": m.limits_enforced and any(_is_bounded(each, m) for each in m.actuators.values()),
             **{f"{kind} constraints": any(c.kind == kind for c in m.constraints) for kind in _CONSTRAINTS},
         }
