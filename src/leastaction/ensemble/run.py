@@ -185,11 +185,19 @@ def _finish(job: _Job, lanes: bool, on_failure: str) -> Ensemble:
     return done
 
 
+def _start(job: _Job, e: int) -> Memory:
+    """The memory of environment e at its first state; an error names the environment."""
+    try:
+        return job.method.start(job.model, job.states[e])
+    except ModelError as error:
+        raise ModelError(f"simulate_many: environment {e}: {error}") from error
+
+
 # --- three ways to run a part of the batch ---------------------------------------------------------------------------
 def _alone(job: _Job, part: range) -> None:
     """One environment after the other, each in one compiled call."""
     for e in part:
-        _go_on(job, e, job.method.start(job.model, job.states[e]), 0)
+        _go_on(job, e, _start(job, e), 0)
 
 
 def _go_on(job: _Job, e: int, memory: Memory, k: int) -> None:
@@ -205,7 +213,7 @@ def _go_on(job: _Job, e: int, memory: Memory, k: int) -> None:
 
 def _lanes(job: _Job, part: range) -> None:
     """Four at once; one that fails is taken up at its last good step and goes on alone."""
-    starts = [job.method.start(job.model, job.states[e]) for e in part]
+    starts = [_start(job, e) for e in part]
     controls = job.controls[part.start : part.stop] if len(job.controls) > 1 else job.controls
     out = roll_lanes(job.method, job.model, starts, job.clock.length(0), job.steps, job.every, controls)
     rows = saved_rows(0, job.steps, job.every)
