@@ -259,7 +259,7 @@ def test_bad_input_is_named(change, words):
 def test_a_bad_start_names_its_environment():
     model = la.models.four_bar().build()
     states = [model.state(), model.state(), model.state([0.3, 0.0, 0.0])]
-    with pytest.raises(la.ModelError, match="environment 2: .*project"):
+    with pytest.raises(la.ModelError, match=r"environment 2: .*project"):
         la.simulate_many(model, states, dt=0.01, duration=0.1, method="galerkin:2")
 
 
