@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,9 @@ PARAMETERS = ("mass", "inertia", "friction")
 
 # Displacement, in radians or metres over a step, over which the residual is differenced; and part of a parameter.
 _FAR, _PART = 1e-5, 1e-5
+
+# Part of the barrier over which the step is differenced.
+_BARRIER = 1e-3
 
 # Displacement over which rows of constraints are differenced.
 _SLIGHT = 1e-6
@@ -171,12 +174,14 @@ def _by_parameter(problem: Problem, name: str) -> dict[Any, FloatArray]:
     if name == "friction":
         return _by_friction(problem)
     out: dict[Any, FloatArray] = {}
+    # a mass changes the weight, by which the barrier is chosen
+    weight = _by_barrier(problem) / model.total_mass if name == "mass" else 0.0
     for body, at in model.mechanism.bodies.items():
         if model.place(body).row == 0 or not at.mass > 0:
             continue
         if name == "mass":
             length = _PART * at.mass
-            out[body] = _between(problem, body, length, mass=length)
+            out[body] = _between(problem, body, length, mass=length) + weight
             continue
         out[body] = np.zeros((2 * model.nv, 3, 3))
         length = _PART * float(np.trace(at.inertia))
@@ -209,6 +214,19 @@ def _between(problem: Problem, body: str, length: float, mass: float = 0.0, iner
         ends.append(other.system)
         legendre.enter(other.system, state.q.copy(), state.v.copy(), X[side], np.zeros(len(state.v)), P[side])
     return problem.along(X, P, U, np.array([length]), tuple(ends))[0][:, 0]
+
+
+def _by_barrier(problem: Problem) -> FloatArray:
+    """Derivative (2 nv,) by the logarithm of the barrier, a difference of the step itself, which is smooth in it."""
+    model, ends = problem.model, []
+    if problem.touching is None:
+        return np.zeros(2 * model.nv)
+    tolerance, barrier, warm = problem.numbers
+    for sign in (1.0, -1.0):
+        other = replace(problem, numbers=(tolerance, barrier * (1.0 + sign * _BARRIER), warm))
+        ends.append(other.along(*other.starts(0), np.zeros(0), (model.system, model.system))[1])
+    change = difference(model, ends[1].q, ends[0].q), ends[0].v - ends[1].v
+    return np.concatenate(change) / (2.0 * _BARRIER)
 
 
 def _by_friction(problem: Problem) -> dict[Any, FloatArray]:
