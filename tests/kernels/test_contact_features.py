@@ -261,9 +261,7 @@ def test_a_ball_is_as_far_from_heights_as_their_triangles():
         for p in np.concatenate([path, anywhere]):
             found.put({"a": la.pose(xyz=p, rpy=(np.pi / 2, 0, 0))})
             found.find(0.5)
-            far = (
-                min(distance_to_triangles(corners, p + y) for y in (half * np.array([[0, 1.0, 0], [0, -1.0, 0]]))) - 0.1
-            )
+            far = min(distance_to_triangles(corners, p + y) for y in ends) - 0.1
             assert abs(found.gap.min() - far) < 1e-14  # measured 1e-16
             kinds.update(found.kinds)
     assert kinds == {cl.PLANE, cl.LINE, cl.POINTS}

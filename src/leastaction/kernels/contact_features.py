@@ -18,7 +18,7 @@ import math
 
 from leastaction.kernels._jit import either, entry, sweep
 from leastaction.kernels.contact_boxes import box_box
-from leastaction.kernels.contact_heights import ball_heights, cylinder_heights, oval_heights, support, write_oval
+from leastaction.kernels.contact_heights import ball_heights, oval_heights, support, write_oval
 from leastaction.kernels.contact_layout import (
     BOX,
     CAPSULE,
@@ -35,6 +35,7 @@ from leastaction.kernels.contact_layout import (
     SIZE,
     SPHERE,
 )
+from leastaction.kernels.contact_rims import cylinder_heights
 from leastaction.kernels.contact_round import (
     capsule_box,
     capsule_capsule,

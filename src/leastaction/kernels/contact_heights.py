@@ -2,8 +2,9 @@
 
 A ball or an ellipsoid meets the faces, edges and corners of the triangles that are nearest to it: all points of the
 surface from which the distance grows in every direction. So the gap is the distance from the surface, and continuous.
-A point (a corner, a point of a rim) meets the plane of the triangle under it. What is sharper than the points of a
-shape (a peak under the middle of a box) is not seen. Beyond the border the heights go on in straight lines.
+A point (a corner of a box) meets the plane of the triangle under it; ``contact_rims`` has the rims of cylinders. What
+is sharper than the points of a shape (a peak under the middle of a box) is not seen. Beyond the border the heights go
+on in straight lines.
 
     y         the centre in the field's frame; cell (i, j), half k (0: below the diagonal, 1: above)
     M         3 x 3, field's frame to one in which the body is a ball: unit for a ball, of radius 1 for an ellipsoid
@@ -32,15 +33,21 @@ from leastaction.kernels.contact_layout import (
     TURN,
     XB,
 )
-from leastaction.kernels.contact_shapes import TILT, column, shape_pose, write, write_plane
+from leastaction.kernels.contact_shapes import shape_pose, write, write_plane
 from leastaction.kernels.forces import row3, row9
 from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, matmul, matvec, scale3, sub3, tmatvec
 
-NEAR = 4
+NEAR = 8
 """Cells on each side in which a ball is looked for; a ball and its way in a step should not be larger than that."""
 
 KEPT = 4
 """Contacts of one ball that are kept, the nearest ones."""
+
+RIM = 5
+"""Contacts of one rim of a cylinder that are kept: four points on which it stands, and its lowest one."""
+
+FREE = (math.inf, math.inf, math.inf, math.inf, math.inf)
+"""Gaps of rows that are not filled yet."""
 
 EDGE = 1e-12
 """Share of a triangle by which a foot may lie beside it; a foot between two features must not be lost to both."""
@@ -108,29 +115,28 @@ def write_oval(contacts, out, count, gap, feature, sa, a, x, b, xb, n):
 def keep(contacts, out, found, kind, feature, body, b, foot, gap, n, e):
     """Write one contact of a ball or ellipsoid if it is among the nearest; ``found`` with it.
 
-    found: first row, rows filled, their gaps. body: shape or -1 for a ball, row a, centre x, radius, size.
+    found: first row, rows filled, their gaps, rows it may fill. body: shape or -1, row a, centre x, radius, size.
     foot, n, e: the point of the surface, the normal and the direction of an edge, about the origin.
     """
-    before, filled, g = found
+    before, filled, g, room = found
     sa, a, x, r, size = body
     # the row of the same contact, which a face takes over; else a free row, or that of the farthest contact
     row, here = -1, tmatvec(row9(out[2], b, 0), sub3(foot, row3(out[2], b, 9)))
     for k in range(filled):
         d = sub3(row3(out[1], before + k, XB), here)
         if dot3(d, d) <= (SAME * size) ** 2:
-            row = k if kind == PLANE and row < 0 else KEPT
-            if out[0][before + k, 0] == PLANE or sa >= 0:
-                row = KEPT
+            sharp = out[0][before + k, 0] in (LINE, POINTS)
+            row = k if sharp and kind == PLANE and row < 0 else RIM
     if row < 0:
-        if filled < min(KEPT, out[5] - before):
+        if filled < min(room, out[5] - before):
             row = filled
         else:
             far = -math.inf
             for k in range(filled):
                 if g[k] > far:
                     row, far = k, g[k]
-            row = row if gap < far else KEPT
-    if row >= KEPT or row < 0:
+            row = row if gap < far else RIM
+    if row >= RIM or row < 0:
         return found
     # over a face, an edge or a corner; an ellipsoid over the plane that touches it there
     at, zero = before + row, (0.0, 0.0, 0.0)
@@ -138,6 +144,8 @@ def keep(contacts, out, found, kind, feature, body, b, foot, gap, n, e):
         after = write_oval(contacts, out, at, gap, feature, sa, a, x, b, foot, n)
     elif kind == PLANE:
         after = write(out, at, gap, PLANE, feature, a, x, r, zero, b, foot, 0.0, n, 1.0)
+    elif kind == DISC:
+        after = write(out, at, gap, DISC, feature, a, x, r, e, b, foot, 0.0, n, 1.0)
     else:
         after = write(out, at, gap, kind, feature, a, x, r, n, b, foot, 0.0, e, 1.0)
     if after == at:
@@ -147,8 +155,9 @@ def keep(contacts, out, found, kind, feature, body, b, foot, gap, n, e):
         gap if row == 1 else g[1],
         gap if row == 2 else g[2],
         gap if row == 3 else g[3],
+        gap if row == 4 else g[4],
     )
-    return before, max(filled, row + 1), g
+    return before, max(filled, row + 1), g, room
 
 
 @kernel
@@ -256,7 +265,7 @@ def near_surface(contacts, out, count, ball, body, s, M):
     # a centre below the surface, and one far above it, meets the plane under it
     xb, n, under = plane_under(contacts, s, R, c, x)
     up, reach = dot3(n, sub3(x, xb)), size + out[3]
-    found = (count, 0, (math.inf, math.inf, math.inf, math.inf))
+    found = (count, 0, FREE, KEPT)
     if up >= 0.0:
         y = tmatvec(R, sub3(x, c))
         i0, _ = cell_of(y[0], dx, contacts.shapes[s, COUNT])
@@ -304,26 +313,3 @@ def oval_heights(contacts, out, count, sa, s):
     M = (U[0] / h[0], U[1] / h[0], U[2] / h[0], U[3] / h[1], U[4] / h[1], U[5] / h[1], U[6] / h[2], U[7] / h[2],
          U[8] / h[2])  # fmt: skip
     return near_surface(contacts, out, count, 0, (sa, a, x, 0.0, contacts.frames[sa, REACH]), s, M)
-
-
-@sweep
-def cylinder_heights(contacts, out, count, a, Ra, ca, ra, ha, s):
-    """The rims of a cylinder over a height field."""
-    b, R, c = shape_pose(contacts, s, out[2])
-    e = column(Ra, 2)
-    for k in range(2):
-        m = axpy3(ha if k == 0 else -ha, e, ca)
-        _, n, _ = plane_under(contacts, s, R, c, m)
-        low, tilt = unit_or(axpy3(-dot3(n, e), e, n), column(Ra, 0))
-        # tilted: the rim against the triangle under its lowest point
-        if tilt > TILT:
-            xb, n, _ = plane_under(contacts, s, R, c, axpy3(-ra, low, m))
-            low, tilt = unit_or(axpy3(-dot3(n, e), e, n), low)
-            gap = dot3(n, sub3(axpy3(-ra, low, m), xb))
-            count = write(out, count, gap, DISC, k, a, m, ra, e, b, xb, 0.0, n, 1.0)
-        else:
-            turn = cross(e, low)
-            for j in range(4):
-                x = add3(m, scale3(-ra if j < 2 else ra, low if j % 2 == 0 else turn))
-                count = ball_heights(contacts, out, count, 1 + 4 * k + j, a, x, 0.0, s)
-    return count
