@@ -18,26 +18,24 @@ import math
 
 from leastaction.kernels._jit import either, entry, sweep
 from leastaction.kernels.contact_boxes import box_box
-from leastaction.kernels.contact_heights import ball_heights, cylinder_heights, plane_under
+from leastaction.kernels.contact_heights import ball_heights, oval_heights, support, write_oval
 from leastaction.kernels.contact_layout import (
     BOX,
     CAPSULE,
     CODE,
     COUNT,
     CYLINDER,
-    ELLIPSOID,
     FEATURE,
     FIRST,
     HALF_SPACE,
     HEIGHTS,
-    MATRIX,
     PAIR,
     POINT_SET,
     REACH,
     SIZE,
     SPHERE,
-    TURN,
 )
+from leastaction.kernels.contact_rims import cylinder_heights
 from leastaction.kernels.contact_round import (
     capsule_box,
     capsule_capsule,
@@ -46,9 +44,9 @@ from leastaction.kernels.contact_round import (
     cylinder_cylinder,
     rims_plane,
 )
-from leastaction.kernels.contact_shapes import ball_solid, column, shape_pose, write
-from leastaction.kernels.forces import row3, row9, world_point
-from leastaction.spatial._source.vector import axpy3, dot3, sub3, tmatvec
+from leastaction.kernels.contact_shapes import ball_solid, column, shape_pose
+from leastaction.kernels.forces import row3, world_point
+from leastaction.spatial._source.vector import axpy3, dot3, sub3
 
 
 def unchanged(*args):
@@ -62,22 +60,6 @@ def heights_ball(table, contacts, out, count, feature, a, x, r, s):
     return ball_heights(contacts, out, count, feature, a, x, r, s)
 
 
-@sweep
-def oval_plane(contacts, out, count, sa, a, Ra, ca, b, xb, n):
-    """An ellipsoid over a plane of b."""
-    h, y = row3(contacts.frames, sa, SIZE), tmatvec(Ra, n)
-    y = (h[0] * y[0], h[1] * y[1], h[2] * y[2])
-    gap = dot3(n, sub3(ca, xb)) - math.sqrt(dot3(y, y))
-    zero = (0.0, 0.0, 0.0)
-    after = write(out, count, gap, ELLIPSOID, 0, a, ca, 0.0, zero, b, xb, 0.0, n, 1.0)
-    # the half axes, as columns in the frame of row a
-    if after > count:
-        T = row9(contacts.frames, sa, TURN)
-        for c in range(9):
-            out[1][count, MATRIX + c] = T[c] * (h[0] if c % 3 == 0 else (h[1] if c % 3 == 1 else h[2]))
-    return after
-
-
 @either(unchanged)
 def heights_solid(table, contacts, out, count, sa, sb):
     """A cylinder or an ellipsoid over a height field, if there is one."""
@@ -85,9 +67,7 @@ def heights_solid(table, contacts, out, count, sa, sb):
     size = row3(contacts.frames, sa, SIZE)
     if contacts.shapes[sa, CODE] == CYLINDER:
         return cylinder_heights(contacts, out, count, a, R, c, size[0], size[1], sb)
-    b, Rb, cb = shape_pose(contacts, sb, out[2])
-    xb, n, _ = plane_under(contacts, sb, Rb, cb, c)
-    return oval_plane(contacts, out, count, sa, a, R, c, b, xb, n)
+    return oval_heights(contacts, out, count, sa, sb)
 
 
 @either(unchanged)
@@ -146,7 +126,8 @@ def solid_plane(contacts, out, count, sa, sb):
     n = column(Rb, 2)
     if code == CYLINDER:
         return rims_plane(out, count, 0, a, R, c, size[0], size[1], b, cb, n, math.inf, False, Rb, size)
-    return oval_plane(contacts, out, count, sa, a, R, c, b, cb, n)
+    gap = dot3(n, sub3(c, cb)) - support(contacts, sa, out[2], n)
+    return write_oval(contacts, out, count, gap, 0, sa, a, c, b, cb, n)
 
 
 @sweep
