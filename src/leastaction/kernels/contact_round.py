@@ -17,6 +17,7 @@ from leastaction.kernels._jit import kernel, sweep
 from leastaction.kernels.contact_gap import unit_or
 from leastaction.kernels.contact_layout import DISC
 from leastaction.kernels.contact_shapes import (
+    FLAT,
     PARALLEL,
     TILT,
     ball_box,
@@ -34,6 +35,9 @@ from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, scale3,
 
 CONE = 1e-6
 """How far a normal may leave the cone of an edge."""
+
+LEAN = 0.1
+"""How far it may do so where two edges have not passed each other: what lies nearly flat touches next at its edges."""
 
 SEARCH = 12
 """Steps of the search for the nearest points of two rims, from tangents."""
@@ -56,12 +60,19 @@ def nearest(xa, ea, ha, xb, eb, hb):
 
 
 @sweep
-def segments(out, count, feature, a, xa, ea, ha, ra, b, xb, eb, hb, rb):
-    """Two segments with radii, where the closest points lie inside both."""
+def segments(out, count, feature, a, xa, ea, ha, ra, la, b, xb, eb, hb, rb, lb):
+    """Two segments with radii, where the closest points lie inside both.
+
+    la and lb are the half lengths to the caps, infinite where there is none: what is nearer to a cap than it is deep in
+    the side has come through the cap.
+    """
     s, t = nearest(xa, ea, ha, xb, eb, hb)
     if abs(s) >= ha or abs(t) >= hb:
         return count
     pa, pb, c = axpy3(s, ea, xa), axpy3(t, eb, xb), cross(ea, eb)
+    d = sub3(pa, pb)
+    if math.sqrt(dot3(d, d)) - ra - rb < max(abs(s) - la, abs(t) - lb) - FLAT * (ra + rb):
+        return count
     if dot3(c, c) >= PARALLEL * PARALLEL:
         return write_lines(out, count, feature, a, pa, ra, ea, b, pb, rb, eb, sub3(pa, pb))
     return write_points(out, count, feature, a, pa, ra, b, pb, rb)
@@ -77,8 +88,8 @@ def capsule_capsule(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
     # the nearest of all
     if abs(s) < ha and abs(t) < hb:
         if not parallel:
-            return segments(out, count, 0, a, ca, ea, ha, ra, b, cb, eb, hb, rb)
-        count = segments(out, count, 0, a, ca, ea, ha, ra, b, cb, eb, hb, rb)
+            return segments(out, count, 0, a, ca, ea, ha, ra, math.inf, b, cb, eb, hb, rb, math.inf)
+        count = segments(out, count, 0, a, ca, ea, ha, ra, math.inf, b, cb, eb, hb, rb, math.inf)
     elif abs(s) >= ha:
         count = ball_capsule(out, count, 1 if s > 0.0 else 2, a, axpy3(s, ea, ca), ra, b, Rb, cb, rb, hb)
     else:
@@ -214,9 +225,11 @@ def segment_rim(out, count, feature, a, xa, ea, ha, ra, f, g, b, Rb, cb, rb, hb)
                 count = write_line(out, count, feature + k, b, x, 0.0, a, pa, ra, ea)
             continue
         # between cap and side of the cylinder, between the faces of the edge
-        if dot3(n, u) < -CONE or dot3(n, cap) < -CONE or dot3(n, f) > CONE or dot3(n, g) > CONE:
+        gap = dot3(n, sub3(pa, x))
+        lean = LEAN if gap - ra > -FLAT * rb else CONE
+        if dot3(n, u) < -lean or dot3(n, cap) < -lean or dot3(n, f) > lean or dot3(n, g) > lean:
             continue
-        if not_past(dot3(n, sub3(pa, x)), pa, m, cap, rb):
+        if not_past(gap, pa, m, cap, rb):
             count = write_lines(out, count, feature + k, a, pa, ra, ea, b, x, 0.0, tangent, n)
     return count
 
@@ -227,7 +240,7 @@ def capsule_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
     e, zero = column(Ra, 2), (0.0, 0.0, 0.0)
     count = ball_cylinder(out, count, 0, a, axpy3(ha, e, ca), ra, b, Rb, cb, rb, hb)
     count = ball_cylinder(out, count, 1, a, axpy3(-ha, e, ca), ra, b, Rb, cb, rb, hb)
-    count = segments(out, count, 2, a, ca, e, ha, ra, b, cb, column(Rb, 2), hb, rb)
+    count = segments(out, count, 2, a, ca, e, ha, ra, math.inf, b, cb, column(Rb, 2), hb, rb, hb)
     return segment_rim(out, count, 3, a, ca, e, ha, ra, zero, zero, b, Rb, cb, rb, hb)
 
 
@@ -237,12 +250,16 @@ def over(x, n, deep, b_box, R, c, h):
     if deep == math.inf:
         return True
     d = sub3(x, c)
-    if dot3(n, d) < -deep:
+    under = -dot3(n, d)
+    if under > deep:
         return False
     y0, y1 = dot3(column(R, 0), d), dot3(column(R, 1), d)
+    # how far it is within the border; a point in the solid must be nearer to this face than to those beside it
     if b_box:
-        return abs(y0) <= h[0] and abs(y1) <= h[1]
-    return y0 * y0 + y1 * y1 <= h[0] * h[0]
+        within = min(h[0] - abs(y0), h[1] - abs(y1))
+    else:
+        within = h[0] - math.sqrt(y0 * y0 + y1 * y1)
+    return within >= 0.0 and under <= within + FLAT * h[0]
 
 
 @sweep
@@ -272,6 +289,15 @@ def rims_plane(out, count, feature, a, Ra, ca, ra, ha, b, xb, n, deep, b_box, R,
     return count
 
 
+@kernel
+def cylinder_normal(x, R, c, radius, half):
+    """The normal of that part of a cylinder, side or cap, that a point x is at."""
+    e, d = column(R, 2), sub3(x, c)
+    z = dot3(e, d)
+    u, rho = unit_or(axpy3(-z, e, d), column(R, 0))
+    return u if rho - radius >= abs(z) - half else scale3(1.0 if z >= 0.0 else -1.0, e)
+
+
 @sweep
 def cylinder_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
     """Rims over the best face of the box, its corners at the cylinder, its edges at side and rims."""
@@ -297,8 +323,8 @@ def cylinder_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
     # corners
     for k in range(8):
         x = box_corner(Rb, cb, hb, k)
-        # only those that look at the cylinder
-        if dot3(sub3(x, cb), d) > 0.0:
+        # only those that look at the side or the cap they are at
+        if dot3(sub3(x, cb), cylinder_normal(x, Ra, ca, ra, ha)) < 0.0:
             count = ball_cylinder(out, count, 20 + k, b, x, 0.0, a, Ra, ca, ra, ha)
     # edges
     for k in range(12):
@@ -308,7 +334,7 @@ def cylinder_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
         if dot3(c, c) >= PARALLEL * PARALLEL and abs(s) < ha and abs(t) < half:
             w, _ = unit_or(sub3(axpy3(s, e, ca), axpy3(t, eb, x)), n)
             if dot3(w, f) >= -CONE and dot3(w, g) >= -CONE:
-                count = segments(out, count, 30 + k, a, ca, e, ha, ra, b, x, eb, half, 0.0)
+                count = segments(out, count, 30 + k, a, ca, e, ha, ra, ha, b, x, eb, half, 0.0, math.inf)
         count = segment_rim(out, count, 50 + 4 * k, b, x, eb, half, 0.0, f, g, a, Ra, ca, ra, ha)
     return count
 
@@ -325,8 +351,9 @@ def rim_side(out, count, feature, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
         for _ in range(TURNS):
             z = dot3(eb, sub3(x, cb))
             x, u = rim_point(m, ea, Ra, ra, axpy3(z, eb, cb))
-        n, _ = unit_or(sub3(x, axpy3(z, eb, cb)), scale3(-1.0, u))
-        if abs(z) < hb and dot3(n, cap) < CONE and dot3(n, u) < CONE:
+        n, rho = unit_or(sub3(x, axpy3(z, eb, cb)), scale3(-1.0, u))
+        # at the side, not under the cap
+        if abs(z) < hb and rho - rb >= abs(z) - hb and dot3(n, cap) < CONE and dot3(n, u) < CONE:
             count = write_line(out, count, feature + k, a, x, 0.0, b, axpy3(z, eb, cb), rb, eb)
     return count
 
@@ -373,7 +400,9 @@ def rim_rim(out, count, feature, a, Ra, ma, na, ra, b, Rb, mb, nb, rb):
         moved = sub3(xa, last)
         new = k == 0 or dot3(moved, moved) > 1e-6 * ra * ra
         last = xa
-        if new and sine >= PARALLEL and apart >= -CONE and not_past(dot3(n, sub3(xa, xb)), xa, mb, nb, rb):
+        gap = dot3(n, sub3(xa, xb))
+        lean = LEAN if gap > -FLAT * rb else CONE
+        if new and sine >= PARALLEL and apart >= -lean and not_past(gap, xa, mb, nb, rb):
             count = write_lines(out, count, feature + k, a, xa, 0.0, ta, b, xb, 0.0, tb, n)
     return count
 
@@ -382,10 +411,12 @@ def rim_rim(out, count, feature, a, Ra, ma, na, ra, b, Rb, mb, nb, rb):
 def cylinder_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
     """Side against side, rims over caps, rims against sides, rims that cross."""
     ea, eb, d = column(Ra, 2), column(Rb, 2), sub3(ca, cb)
-    count = segments(out, count, 0, a, ca, ea, ha, ra, b, cb, eb, hb, rb)
+    count = segments(out, count, 0, a, ca, ea, ha, ra, ha, b, cb, eb, hb, rb, hb)
     c = cross(ea, eb)
-    # ends side by side, where nearly parallel and not on top of each other
-    beside = 0.81 * (ra + rb) * (ra + rb)
+    # ends side by side, where nearly parallel and not on top of each other: farther in along the axis than across it
+    z = dot3(eb, d)
+    across = max(0.0, ra + rb + min(0.0, abs(z) - ha - hb))
+    beside = across * across
     if dot3(c, c) < PARALLEL * PARALLEL:
         for k in range(2):
             side = 1.0 if k == 0 else -1.0
