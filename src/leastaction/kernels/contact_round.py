@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 
 from leastaction.kernels._jit import kernel, sweep
-from leastaction.kernels.contact_gap import unit_or
+from leastaction.kernels.contact_boxes import extent
+from leastaction.kernels.contact_gap import gap, unit_or
 from leastaction.kernels.contact_layout import DISC
 from leastaction.kernels.contact_shapes import (
     FLAT,
@@ -31,6 +32,7 @@ from leastaction.kernels.contact_shapes import (
     write_plane,
     write_points,
 )
+from leastaction.kernels.forces import row3, row9
 from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, scale3, sub3, tmatvec
 
 CONE = 1e-6
@@ -180,11 +182,11 @@ def rim_point(m, e, R, radius, x):
 
 
 @kernel
-def not_past(gap, x, m, n, radius):
+def not_past(apart, x, m, n, radius):
     """Whether a point x that is behind a rim (middle m, normal n of its cap) is inside the cylinder, not past it."""
     d = sub3(x, m)
     z = dot3(n, d)
-    return gap > -1e-3 * radius or (z <= 0.0 and dot3(d, d) - z * z <= radius * radius and gap > -0.5 * radius)
+    return apart > -1e-3 * radius or (z <= 0.0 and dot3(d, d) - z * z <= radius * radius and apart > -0.5 * radius)
 
 
 @sweep
@@ -199,13 +201,13 @@ def segment_rim(out, count, feature, a, xa, ea, ha, ra, f, g, b, Rb, cb, rb, hb)
     p, q = axpy3(-dot3(eb, ea), eb, ea), axpy3(-dot3(eb, d), eb, d)
     A, B, C = dot3(p, p), dot3(p, q), dot3(q, q) - rb * rb
     disc = B * B - A * C
-    if A < 1e-12:
-        return count
     root = math.sqrt(max(disc, 0.0))
-    for k in range(4 if disc > 0.0 else 2):
-        s = (-B + (root if k < 2 else -root)) / A
+    along = A < PARALLEL * PARALLEL
+    for k in range(4 if disc > 0.0 and not along else 2):
         side = 1.0 if k % 2 == 0 else -1.0
         m, cap = axpy3(side * hb, eb, cb), scale3(side, eb)
+        # beside the rim where the segment goes along the axis
+        s = dot3(ea, sub3(m, xa)) if along else (-B + (root if k < 2 else -root)) / A
         # nearest points, from there, by turns
         x, u = rim_point(m, eb, Rb, rb, axpy3(s, ea, xa))
         for _ in range(TURNS):
@@ -225,11 +227,11 @@ def segment_rim(out, count, feature, a, xa, ea, ha, ra, f, g, b, Rb, cb, rb, hb)
                 count = write_line(out, count, feature + k, b, x, 0.0, a, pa, ra, ea)
             continue
         # between cap and side of the cylinder, between the faces of the edge
-        gap = dot3(n, sub3(pa, x))
-        lean = LEAN if gap - ra > -FLAT * rb else CONE
+        apart = dot3(n, sub3(pa, x))
+        lean = LEAN if apart - ra > -FLAT * rb else CONE
         if dot3(n, u) < -lean or dot3(n, cap) < -lean or dot3(n, f) > lean or dot3(n, g) > lean:
             continue
-        if not_past(gap, pa, m, cap, rb):
+        if not_past(apart, pa, m, cap, rb):
             count = write_lines(out, count, feature + k, a, pa, ra, ea, b, x, 0.0, tangent, n)
     return count
 
@@ -255,10 +257,7 @@ def over(x, n, deep, b_box, R, c, h):
         return False
     y0, y1 = dot3(column(R, 0), d), dot3(column(R, 1), d)
     # how far it is within the border; a point in the solid must be nearer to this face than to those beside it
-    if b_box:
-        within = min(h[0] - abs(y0), h[1] - abs(y1))
-    else:
-        within = h[0] - math.sqrt(y0 * y0 + y1 * y1)
+    within = min(h[0] - abs(y0), h[1] - abs(y1)) if b_box else h[0] - math.sqrt(y0 * y0 + y1 * y1)
     return within >= 0.0 and under <= within + FLAT * h[0]
 
 
@@ -278,8 +277,7 @@ def rims_plane(out, count, feature, a, Ra, ca, ra, ha, b, xb, n, deep, b_box, R,
         if s > TILT:
             x = axpy3(-ra, low, m)
             if over(x, n, deep, b_box, R, xb, h):
-                gap = dot3(n, sub3(x, xb))
-                count = write(out, count, gap, DISC, feature + 5 * k, a, m, ra, e, b, xb, 0.0, n, 1.0)
+                count = write(out, count, dot3(n, sub3(x, xb)), DISC, feature + 5 * k, a, m, ra, e, b, xb, 0.0, n, 1.0)
         else:
             for j in range(4):
                 u = low if j % 2 == 0 else turn
@@ -287,6 +285,47 @@ def rims_plane(out, count, feature, a, Ra, ca, ra, ha, b, xb, n, deep, b_box, R,
                 if over(x, n, deep, b_box, R, xb, h):
                     count = write_plane(out, count, feature + 5 * k + 1 + j, a, x, 0.0, b, xb, n)
     return count
+
+
+@kernel
+def half_width(n, R, radius, half):
+    """Half width of a cylinder along n."""
+    c = dot3(n, column(R, 2))
+    return half * abs(c) + radius * math.sqrt(max(0.0, 1.0 - c * c))
+
+
+@sweep
+def without_false(out, first, count, b_box, a, Ra, ca, ra, ha, Rb, cb, rb, hb, size):
+    """Drop what is deeper than a cylinder a is in b (a box with half sides ``size``, or a cylinder); the new count.
+
+    Along the normal n of every contact the solids are (ca - cb) . n less their half widths apart, and the largest of
+    these is at most the distance, or the depth with a minus sign. A contact that is more than twice as deep is one of
+    features that lie behind each other.
+    """
+    ints, floats, P = out[0], out[1], out[2]
+    d, slack = sub3(ca, cb), 1e-4 * ra
+    best, deepest = -math.inf, math.inf
+    for k in range(first, count):
+        i, j = ints[k, 1], ints[k, 2]
+        found = gap(ints[k, 0], floats, k, row9(P, i, 0), row3(P, i, 9), row9(P, j, 0), row3(P, j, 9))
+        n, deepest = found[1], min(deepest, found[0])
+        width = extent(n, Rb, size) if b_box else half_width(n, Rb, rb, hb)
+        # from b to a, whichever of them the contact names first
+        best = max(best, (dot3(n, d) if i == a else -dot3(n, d)) - width - half_width(n, Ra, ra, ha))
+    least = min(0.0, 2.0 * best) - slack
+    if not deepest < least:
+        return count
+    kept = first
+    for k in range(first, count):
+        i, j = ints[k, 1], ints[k, 2]
+        found = gap(ints[k, 0], floats, k, row9(P, i, 0), row3(P, i, 9), row9(P, j, 0), row3(P, j, 9))
+        if found[0] >= least:
+            for c in range(ints.shape[1]):
+                ints[kept, c] = ints[k, c]
+            for c in range(floats.shape[1]):
+                floats[kept, c] = floats[k, c]
+            kept += 1
+    return kept
 
 
 @kernel
@@ -301,16 +340,15 @@ def cylinder_normal(x, R, c, radius, half):
 @sweep
 def cylinder_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
     """Rims over the best face of the box, its corners at the cylinder, its edges at side and rims."""
-    e, d = column(Ra, 2), sub3(ca, cb)
+    e, d, first = column(Ra, 2), sub3(ca, cb), count
     # the face of the box that separates most
     best, face = -math.inf, 0
     for j in range(3):
         n = column(Rb, j)
-        c = dot3(n, e)
         hj = hb[0] if j == 0 else (hb[1] if j == 1 else hb[2])
-        gap = abs(dot3(n, d)) - hj - ha * abs(c) - ra * math.sqrt(max(0.0, 1.0 - c * c))
-        if gap > best:
-            best, face = gap, j
+        apart = abs(dot3(n, d)) - hj - half_width(n, Ra, ra, ha)
+        if apart > best:
+            best, face = apart, j
     n = column(Rb, face)
     n = scale3(1.0 if dot3(n, d) >= 0.0 else -1.0, n)
     u, v = column(Rb, (face + 1) % 3), column(Rb, (face + 2) % 3)
@@ -336,25 +374,31 @@ def cylinder_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
             if dot3(w, f) >= -CONE and dot3(w, g) >= -CONE:
                 count = segments(out, count, 30 + k, a, ca, e, ha, ra, ha, b, x, eb, half, 0.0, math.inf)
         count = segment_rim(out, count, 50 + 4 * k, b, x, eb, half, 0.0, f, g, a, Ra, ca, ra, ha)
-    return count
+    return without_false(out, first, count, True, a, Ra, ca, ra, ha, Rb, cb, 0.0, 0.0, hb)
 
 
 @sweep
 def rim_side(out, count, feature, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
-    """The rims of a cylinder against the side of another: the point of the rim that is nearest to its axis."""
+    """The rims of a cylinder against the side of another: the points of the rim that are nearest to its axis."""
     ea, eb = column(Ra, 2), column(Rb, 2)
     for k in range(2):
         side = 1.0 if k == 0 else -1.0
         m, cap = axpy3(side * ha, ea, ca), scale3(side, ea)
-        z = dot3(eb, sub3(m, cb))
-        x, u = rim_point(m, ea, Ra, ra, axpy3(z, eb, cb))
-        for _ in range(TURNS):
-            z = dot3(eb, sub3(x, cb))
+        last = m
+        # a cap flat on the side touches with both ends of a chord: one search from each side
+        for j in range(2):
+            z = dot3(eb, sub3(m, cb)) + (ra if j == 0 else -ra)
             x, u = rim_point(m, ea, Ra, ra, axpy3(z, eb, cb))
-        n, rho = unit_or(sub3(x, axpy3(z, eb, cb)), scale3(-1.0, u))
-        # at the side, not under the cap
-        if abs(z) < hb and rho - rb >= abs(z) - hb and dot3(n, cap) < CONE and dot3(n, u) < CONE:
-            count = write_line(out, count, feature + k, a, x, 0.0, b, axpy3(z, eb, cb), rb, eb)
+            for _ in range(TURNS):
+                z = dot3(eb, sub3(x, cb))
+                x, u = rim_point(m, ea, Ra, ra, axpy3(z, eb, cb))
+            n, rho = unit_or(sub3(x, axpy3(z, eb, cb)), scale3(-1.0, u))
+            moved = sub3(x, last)
+            last = x
+            # at the side, not under the cap
+            inside = abs(z) < hb and rho - rb >= abs(z) - hb and dot3(moved, moved) > 1e-4 * ra * ra
+            if inside and dot3(n, cap) < CONE and dot3(n, u) < CONE:
+                count = write_line(out, count, feature + k + 2 * j, a, x, 0.0, b, axpy3(z, eb, cb), rb, eb)
     return count
 
 
@@ -400,9 +444,9 @@ def rim_rim(out, count, feature, a, Ra, ma, na, ra, b, Rb, mb, nb, rb):
         moved = sub3(xa, last)
         new = k == 0 or dot3(moved, moved) > 1e-6 * ra * ra
         last = xa
-        gap = dot3(n, sub3(xa, xb))
-        lean = LEAN if gap > -FLAT * rb else CONE
-        if new and sine >= PARALLEL and apart >= -lean and not_past(gap, xa, mb, nb, rb):
+        away = dot3(n, sub3(xa, xb))
+        lean = LEAN if away > -FLAT * rb else CONE
+        if new and sine >= PARALLEL and apart >= -lean and not_past(away, xa, mb, nb, rb):
             count = write_lines(out, count, feature + k, a, xa, 0.0, ta, b, xb, 0.0, tb, n)
     return count
 
@@ -410,7 +454,7 @@ def rim_rim(out, count, feature, a, Ra, ma, na, ra, b, Rb, mb, nb, rb):
 @sweep
 def cylinder_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
     """Side against side, rims over caps, rims against sides, rims that cross."""
-    ea, eb, d = column(Ra, 2), column(Rb, 2), sub3(ca, cb)
+    ea, eb, d, first = column(Ra, 2), column(Rb, 2), sub3(ca, cb), count
     count = segments(out, count, 0, a, ca, ea, ha, ra, ha, b, cb, eb, hb, rb, hb)
     c = cross(ea, eb)
     # ends side by side, where nearly parallel and not on top of each other: farther in along the axis than across it
@@ -439,4 +483,5 @@ def cylinder_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
         qa, qb = axpy3(ha, pa, ca), axpy3(hb, pb, cb)
         count = rim_rim(out, count, 30 + 2 * k, a, Ra, qa, pa, ra, b, Rb, qb, pb, rb)
     count = rim_side(out, count, 40, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb)
-    return rim_side(out, count, 50, b, Rb, cb, rb, hb, a, Ra, ca, ra, ha)
+    count = rim_side(out, count, 50, b, Rb, cb, rb, hb, a, Ra, ca, ra, ha)
+    return without_false(out, first, count, False, a, Ra, ca, ra, ha, Rb, cb, rb, hb, (0.0, 0.0, 0.0))
