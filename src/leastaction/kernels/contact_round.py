@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 
 from leastaction.kernels._jit import kernel, sweep
-from leastaction.kernels.contact_boxes import extent
-from leastaction.kernels.contact_gap import gap, unit_or
+from leastaction.kernels.contact_depth import half_width, without_false
+from leastaction.kernels.contact_gap import unit_or
 from leastaction.kernels.contact_layout import DISC
 from leastaction.kernels.contact_shapes import (
     FLAT,
@@ -32,7 +32,6 @@ from leastaction.kernels.contact_shapes import (
     write_plane,
     write_points,
 )
-from leastaction.kernels.forces import row3, row9
 from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, scale3, sub3, tmatvec
 
 CONE = 1e-6
@@ -45,7 +44,7 @@ SEARCH = 12
 """Steps of the search for the nearest points of two rims, from tangents."""
 
 TURNS = 30
-"""Largest number of turns in the search for the nearest points of a rim and a line."""
+"""Largest number of steps in the search for the nearest points of a rim and a line."""
 
 
 @kernel
@@ -190,6 +189,26 @@ def not_past(apart, x, m, n, radius):
 
 
 @sweep
+def rim_nearest_line(m, e, radius, x, u, xa, ea):
+    """The point of a rim nearest to the line xa + s ea, from its point x = m + radius u, and what is left of the slope.
+
+    Newton's method for the angle of half the squared distance w . w / 2, w the part of x - xa across the line.
+    """
+    slope = 0.0
+    for _ in range(TURNS):
+        t, d = cross(e, u), sub3(x, xa)
+        w, c = axpy3(-dot3(ea, d), ea, d), dot3(ea, t)
+        slope = dot3(w, t)
+        bend = radius * (1.0 - c * c) - dot3(w, u)
+        turn = clip(-slope / bend, 0.3) if bend > 1e-3 * radius else clip(-slope / radius * 10.0, 0.1)
+        if abs(turn) < 1e-14:
+            break
+        u, _ = unit_or(axpy3(math.cos(turn), u, scale3(math.sin(turn), t)), u)
+        x = axpy3(radius, u, m)
+    return x, u, slope
+
+
+@sweep
 def segment_rim(out, count, feature, a, xa, ea, ha, ra, f, g, b, Rb, cb, rb, hb):
     """A segment with a radius against the rims of a cylinder, from where it crosses them.
 
@@ -203,19 +222,18 @@ def segment_rim(out, count, feature, a, xa, ea, ha, ra, f, g, b, Rb, cb, rb, hb)
     disc = B * B - A * C
     root = math.sqrt(max(disc, 0.0))
     along = A < PARALLEL * PARALLEL
+    above, below = cb, cb
     for k in range(4 if disc > 0.0 and not along else 2):
         side = 1.0 if k % 2 == 0 else -1.0
         m, cap = axpy3(side * hb, eb, cb), scale3(side, eb)
         # beside the rim where the segment goes along the axis
         s = dot3(ea, sub3(m, xa)) if along else (-B + (root if k < 2 else -root)) / A
-        # nearest points, from there, by turns
+        # nearest points, from there; two searches may end at one place
         x, u = rim_point(m, eb, Rb, rb, axpy3(s, ea, xa))
-        for _ in range(TURNS):
-            before, s = s, dot3(ea, sub3(x, xa))
-            if abs(s - before) < 1e-12 * rb:
-                break
-            x, u = rim_point(m, eb, Rb, rb, axpy3(s, ea, xa))
-        if abs(s) >= ha:
+        x, u, slope = rim_nearest_line(m, eb, rb, x, u, xa, ea)
+        s, moved = dot3(ea, sub3(x, xa)), sub3(x, above if k % 2 == 0 else below)
+        above, below = (x, below) if k % 2 == 0 else (above, x)
+        if abs(s) >= ha or abs(slope) > 1e-6 * rb or dot3(moved, moved) < 1e-8 * rb * rb:
             continue
         tangent, pa = cross(eb, u), axpy3(s, ea, xa)
         n, sine = unit_or(cross(ea, tangent), eb)
@@ -285,47 +303,6 @@ def rims_plane(out, count, feature, a, Ra, ca, ra, ha, b, xb, n, deep, b_box, R,
                 if over(x, n, deep, b_box, R, xb, h):
                     count = write_plane(out, count, feature + 5 * k + 1 + j, a, x, 0.0, b, xb, n)
     return count
-
-
-@kernel
-def half_width(n, R, radius, half):
-    """Half width of a cylinder along n."""
-    c = dot3(n, column(R, 2))
-    return half * abs(c) + radius * math.sqrt(max(0.0, 1.0 - c * c))
-
-
-@sweep
-def without_false(out, first, count, b_box, a, Ra, ca, ra, ha, Rb, cb, rb, hb, size):
-    """Drop what is deeper than a cylinder a is in b (a box with half sides ``size``, or a cylinder); the new count.
-
-    Along the normal n of every contact the solids are (ca - cb) . n less their half widths apart, and the largest of
-    these is at most the distance, or the depth with a minus sign. A contact that is more than twice as deep is one of
-    features that lie behind each other.
-    """
-    ints, floats, P = out[0], out[1], out[2]
-    d, slack = sub3(ca, cb), 1e-4 * ra
-    best, deepest = -math.inf, math.inf
-    for k in range(first, count):
-        i, j = ints[k, 1], ints[k, 2]
-        found = gap(ints[k, 0], floats, k, row9(P, i, 0), row3(P, i, 9), row9(P, j, 0), row3(P, j, 9))
-        n, deepest = found[1], min(deepest, found[0])
-        width = extent(n, Rb, size) if b_box else half_width(n, Rb, rb, hb)
-        # from b to a, whichever of them the contact names first
-        best = max(best, (dot3(n, d) if i == a else -dot3(n, d)) - width - half_width(n, Ra, ra, ha))
-    least = min(0.0, 2.0 * best) - slack
-    if not deepest < least:
-        return count
-    kept = first
-    for k in range(first, count):
-        i, j = ints[k, 1], ints[k, 2]
-        found = gap(ints[k, 0], floats, k, row9(P, i, 0), row3(P, i, 9), row9(P, j, 0), row3(P, j, 9))
-        if found[0] >= least:
-            for c in range(ints.shape[1]):
-                ints[kept, c] = ints[k, c]
-            for c in range(floats.shape[1]):
-                floats[kept, c] = floats[k, c]
-            kept += 1
-    return kept
 
 
 @kernel
