@@ -283,3 +283,37 @@ def test_refuses_bodies_that_interpenetrate():
 def test_methods_without_contact_name_those_that_have_it():
     with pytest.raises(la.UnsupportedError, match="maximal"):
         la.simulate(box(), dt=0.01, duration=0.1, method=la.Galerkin(2))
+
+
+def on_cylinder(shape, place, tilt=0.0, height=0.25):
+    """A free body over the cap, at z = 0.1, of a cylinder with a radius of 0.3 m."""
+    m = la.Mechanism("two")
+    m.add_body("a", shape=shape, mass=1.0)
+    m.add_body("t", shape=la.Cylinder(0.3, 0.2), mass=1.0)
+    m.add_joint("tj", "fixed", parent="world", child="t")
+    m.add_joint("root", "free", parent="world", child="a")
+    m.add_contact("a", "t", friction=0.4)
+    model = m.build()
+    return model, at(model, (place, 0.0, height), (np.cos(tilt / 2), 0.0, np.sin(tilt / 2), 0.0))
+
+
+@pytest.mark.slow
+def test_what_lies_on_a_cylinder_stays_wherever_it_lies():
+    for shape, height in ((la.Box((0.2, 0.15, 0.1)), 0.1501), (la.Cylinder(0.08, 0.2), 0.2001)):
+        for place in (0.0, 0.08, 0.12, 0.15, 0.18, 0.23, 0.24, 0.25):
+            model, start = on_cylinder(shape, place, height=height)
+            run = run_of(model, start, 0.005, 0.3)
+            assert np.abs(run.q[1:, 2] - height + 1e-4).max() < 1e-6  # measured 7.2e-9
+            assert np.ptp(run.energy.total) < 1e-3  # measured 6.9e-4, of the fall
+
+
+@pytest.mark.slow
+def test_what_drops_on_the_rim_of_a_cylinder_gains_no_energy():
+    shapes = (la.Box((0.2, 0.15, 0.1)), la.Cylinder(0.08, 0.2), la.Capsule(0.05, 0.2))
+    for shape in shapes:
+        for place in (0.12, 0.25, 0.31):
+            for tilt in (0.02, 0.3, 0.8, np.pi / 2):
+                for dt in (0.01, 0.0025):
+                    model, start = on_cylinder(shape, place, tilt, 0.3)
+                    energy = run_of(model, start, dt, 0.5).energy.total
+                    assert energy.max() - energy[0] < 1e-12  # measured 3.6e-15

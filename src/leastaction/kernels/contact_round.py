@@ -14,9 +14,11 @@ from __future__ import annotations
 import math
 
 from leastaction.kernels._jit import kernel, sweep
+from leastaction.kernels.contact_depth import half_width, without_false
 from leastaction.kernels.contact_gap import unit_or
 from leastaction.kernels.contact_layout import DISC
 from leastaction.kernels.contact_shapes import (
+    FLAT,
     PARALLEL,
     TILT,
     ball_box,
@@ -35,11 +37,14 @@ from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, scale3,
 CONE = 1e-6
 """How far a normal may leave the cone of an edge."""
 
+LEAN = 0.1
+"""How far it may do so where two edges have not passed each other: what lies nearly flat touches next at its edges."""
+
 SEARCH = 12
 """Steps of the search for the nearest points of two rims, from tangents."""
 
 TURNS = 30
-"""Largest number of turns in the search for the nearest points of a rim and a line."""
+"""Largest number of steps in the search for the nearest points of a rim and a line."""
 
 
 @kernel
@@ -56,12 +61,19 @@ def nearest(xa, ea, ha, xb, eb, hb):
 
 
 @sweep
-def segments(out, count, feature, a, xa, ea, ha, ra, b, xb, eb, hb, rb):
-    """Two segments with radii, where the closest points lie inside both."""
+def segments(out, count, feature, a, xa, ea, ha, ra, la, b, xb, eb, hb, rb, lb):
+    """Two segments with radii, where the closest points lie inside both.
+
+    la and lb are the half lengths to the caps, infinite where there is none: what is nearer to a cap than it is deep in
+    the side has come through the cap.
+    """
     s, t = nearest(xa, ea, ha, xb, eb, hb)
     if abs(s) >= ha or abs(t) >= hb:
         return count
     pa, pb, c = axpy3(s, ea, xa), axpy3(t, eb, xb), cross(ea, eb)
+    d = sub3(pa, pb)
+    if math.sqrt(dot3(d, d)) - ra - rb < max(abs(s) - la, abs(t) - lb) - FLAT * (ra + rb):
+        return count
     if dot3(c, c) >= PARALLEL * PARALLEL:
         return write_lines(out, count, feature, a, pa, ra, ea, b, pb, rb, eb, sub3(pa, pb))
     return write_points(out, count, feature, a, pa, ra, b, pb, rb)
@@ -77,8 +89,8 @@ def capsule_capsule(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
     # the nearest of all
     if abs(s) < ha and abs(t) < hb:
         if not parallel:
-            return segments(out, count, 0, a, ca, ea, ha, ra, b, cb, eb, hb, rb)
-        count = segments(out, count, 0, a, ca, ea, ha, ra, b, cb, eb, hb, rb)
+            return segments(out, count, 0, a, ca, ea, ha, ra, math.inf, b, cb, eb, hb, rb, math.inf)
+        count = segments(out, count, 0, a, ca, ea, ha, ra, math.inf, b, cb, eb, hb, rb, math.inf)
     elif abs(s) >= ha:
         count = ball_capsule(out, count, 1 if s > 0.0 else 2, a, axpy3(s, ea, ca), ra, b, Rb, cb, rb, hb)
     else:
@@ -169,11 +181,31 @@ def rim_point(m, e, R, radius, x):
 
 
 @kernel
-def not_past(gap, x, m, n, radius):
+def not_past(apart, x, m, n, radius):
     """Whether a point x that is behind a rim (middle m, normal n of its cap) is inside the cylinder, not past it."""
     d = sub3(x, m)
     z = dot3(n, d)
-    return gap > -1e-3 * radius or (z <= 0.0 and dot3(d, d) - z * z <= radius * radius and gap > -0.5 * radius)
+    return apart > -1e-3 * radius or (z <= 0.0 and dot3(d, d) - z * z <= radius * radius and apart > -0.5 * radius)
+
+
+@sweep
+def rim_nearest_line(m, e, radius, x, u, xa, ea):
+    """The point of a rim nearest to the line xa + s ea, from its point x = m + radius u, and what is left of the slope.
+
+    Newton's method for the angle of half the squared distance w . w / 2, w the part of x - xa across the line.
+    """
+    slope = 0.0
+    for _ in range(TURNS):
+        t, d = cross(e, u), sub3(x, xa)
+        w, c = axpy3(-dot3(ea, d), ea, d), dot3(ea, t)
+        slope = dot3(w, t)
+        bend = radius * (1.0 - c * c) - dot3(w, u)
+        turn = clip(-slope / bend, 0.3) if bend > 1e-3 * radius else clip(-slope / radius * 10.0, 0.1)
+        if abs(turn) < 1e-14:
+            break
+        u, _ = unit_or(axpy3(math.cos(turn), u, scale3(math.sin(turn), t)), u)
+        x = axpy3(radius, u, m)
+    return x, u, slope
 
 
 @sweep
@@ -188,21 +220,20 @@ def segment_rim(out, count, feature, a, xa, ea, ha, ra, f, g, b, Rb, cb, rb, hb)
     p, q = axpy3(-dot3(eb, ea), eb, ea), axpy3(-dot3(eb, d), eb, d)
     A, B, C = dot3(p, p), dot3(p, q), dot3(q, q) - rb * rb
     disc = B * B - A * C
-    if A < 1e-12:
-        return count
     root = math.sqrt(max(disc, 0.0))
-    for k in range(4 if disc > 0.0 else 2):
-        s = (-B + (root if k < 2 else -root)) / A
+    along = A < PARALLEL * PARALLEL
+    above, below = cb, cb
+    for k in range(4 if disc > 0.0 and not along else 2):
         side = 1.0 if k % 2 == 0 else -1.0
         m, cap = axpy3(side * hb, eb, cb), scale3(side, eb)
-        # nearest points, from there, by turns
+        # beside the rim where the segment goes along the axis
+        s = dot3(ea, sub3(m, xa)) if along else (-B + (root if k < 2 else -root)) / A
+        # nearest points, from there; two searches may end at one place
         x, u = rim_point(m, eb, Rb, rb, axpy3(s, ea, xa))
-        for _ in range(TURNS):
-            before, s = s, dot3(ea, sub3(x, xa))
-            if abs(s - before) < 1e-12 * rb:
-                break
-            x, u = rim_point(m, eb, Rb, rb, axpy3(s, ea, xa))
-        if abs(s) >= ha:
+        x, u, slope = rim_nearest_line(m, eb, rb, x, u, xa, ea)
+        s, moved = dot3(ea, sub3(x, xa)), sub3(x, above if k % 2 == 0 else below)
+        above, below = (x, below) if k % 2 == 0 else (above, x)
+        if abs(s) >= ha or abs(slope) > 1e-6 * rb or dot3(moved, moved) < 1e-8 * rb * rb:
             continue
         tangent, pa = cross(eb, u), axpy3(s, ea, xa)
         n, sine = unit_or(cross(ea, tangent), eb)
@@ -214,9 +245,11 @@ def segment_rim(out, count, feature, a, xa, ea, ha, ra, f, g, b, Rb, cb, rb, hb)
                 count = write_line(out, count, feature + k, b, x, 0.0, a, pa, ra, ea)
             continue
         # between cap and side of the cylinder, between the faces of the edge
-        if dot3(n, u) < -CONE or dot3(n, cap) < -CONE or dot3(n, f) > CONE or dot3(n, g) > CONE:
+        apart = dot3(n, sub3(pa, x))
+        lean = LEAN if apart - ra > -FLAT * rb else CONE
+        if dot3(n, u) < -lean or dot3(n, cap) < -lean or dot3(n, f) > lean or dot3(n, g) > lean:
             continue
-        if not_past(dot3(n, sub3(pa, x)), pa, m, cap, rb):
+        if not_past(apart, pa, m, cap, rb):
             count = write_lines(out, count, feature + k, a, pa, ra, ea, b, x, 0.0, tangent, n)
     return count
 
@@ -227,7 +260,7 @@ def capsule_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
     e, zero = column(Ra, 2), (0.0, 0.0, 0.0)
     count = ball_cylinder(out, count, 0, a, axpy3(ha, e, ca), ra, b, Rb, cb, rb, hb)
     count = ball_cylinder(out, count, 1, a, axpy3(-ha, e, ca), ra, b, Rb, cb, rb, hb)
-    count = segments(out, count, 2, a, ca, e, ha, ra, b, cb, column(Rb, 2), hb, rb)
+    count = segments(out, count, 2, a, ca, e, ha, ra, math.inf, b, cb, column(Rb, 2), hb, rb, hb)
     return segment_rim(out, count, 3, a, ca, e, ha, ra, zero, zero, b, Rb, cb, rb, hb)
 
 
@@ -237,12 +270,13 @@ def over(x, n, deep, b_box, R, c, h):
     if deep == math.inf:
         return True
     d = sub3(x, c)
-    if dot3(n, d) < -deep:
+    under = -dot3(n, d)
+    if under > deep:
         return False
     y0, y1 = dot3(column(R, 0), d), dot3(column(R, 1), d)
-    if b_box:
-        return abs(y0) <= h[0] and abs(y1) <= h[1]
-    return y0 * y0 + y1 * y1 <= h[0] * h[0]
+    # how far it is within the border; a point in the solid must be nearer to this face than to those beside it
+    within = min(h[0] - abs(y0), h[1] - abs(y1)) if b_box else h[0] - math.sqrt(y0 * y0 + y1 * y1)
+    return within >= 0.0 and under <= within + FLAT * h[0]
 
 
 @sweep
@@ -261,8 +295,7 @@ def rims_plane(out, count, feature, a, Ra, ca, ra, ha, b, xb, n, deep, b_box, R,
         if s > TILT:
             x = axpy3(-ra, low, m)
             if over(x, n, deep, b_box, R, xb, h):
-                gap = dot3(n, sub3(x, xb))
-                count = write(out, count, gap, DISC, feature + 5 * k, a, m, ra, e, b, xb, 0.0, n, 1.0)
+                count = write(out, count, dot3(n, sub3(x, xb)), DISC, feature + 5 * k, a, m, ra, e, b, xb, 0.0, n, 1.0)
         else:
             for j in range(4):
                 u = low if j % 2 == 0 else turn
@@ -272,19 +305,27 @@ def rims_plane(out, count, feature, a, Ra, ca, ra, ha, b, xb, n, deep, b_box, R,
     return count
 
 
+@kernel
+def cylinder_normal(x, R, c, radius, half):
+    """The normal of that part of a cylinder, side or cap, that a point x is at."""
+    e, d = column(R, 2), sub3(x, c)
+    z = dot3(e, d)
+    u, rho = unit_or(axpy3(-z, e, d), column(R, 0))
+    return u if rho - radius >= abs(z) - half else scale3(1.0 if z >= 0.0 else -1.0, e)
+
+
 @sweep
 def cylinder_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
     """Rims over the best face of the box, its corners at the cylinder, its edges at side and rims."""
-    e, d = column(Ra, 2), sub3(ca, cb)
+    e, d, first = column(Ra, 2), sub3(ca, cb), count
     # the face of the box that separates most
     best, face = -math.inf, 0
     for j in range(3):
         n = column(Rb, j)
-        c = dot3(n, e)
         hj = hb[0] if j == 0 else (hb[1] if j == 1 else hb[2])
-        gap = abs(dot3(n, d)) - hj - ha * abs(c) - ra * math.sqrt(max(0.0, 1.0 - c * c))
-        if gap > best:
-            best, face = gap, j
+        apart = abs(dot3(n, d)) - hj - half_width(n, Ra, ra, ha)
+        if apart > best:
+            best, face = apart, j
     n = column(Rb, face)
     n = scale3(1.0 if dot3(n, d) >= 0.0 else -1.0, n)
     u, v = column(Rb, (face + 1) % 3), column(Rb, (face + 2) % 3)
@@ -297,8 +338,8 @@ def cylinder_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
     # corners
     for k in range(8):
         x = box_corner(Rb, cb, hb, k)
-        # only those that look at the cylinder
-        if dot3(sub3(x, cb), d) > 0.0:
+        # only those that look at the side or the cap they are at
+        if dot3(sub3(x, cb), cylinder_normal(x, Ra, ca, ra, ha)) < 0.0:
             count = ball_cylinder(out, count, 20 + k, b, x, 0.0, a, Ra, ca, ra, ha)
     # edges
     for k in range(12):
@@ -308,26 +349,33 @@ def cylinder_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
         if dot3(c, c) >= PARALLEL * PARALLEL and abs(s) < ha and abs(t) < half:
             w, _ = unit_or(sub3(axpy3(s, e, ca), axpy3(t, eb, x)), n)
             if dot3(w, f) >= -CONE and dot3(w, g) >= -CONE:
-                count = segments(out, count, 30 + k, a, ca, e, ha, ra, b, x, eb, half, 0.0)
+                count = segments(out, count, 30 + k, a, ca, e, ha, ra, ha, b, x, eb, half, 0.0, math.inf)
         count = segment_rim(out, count, 50 + 4 * k, b, x, eb, half, 0.0, f, g, a, Ra, ca, ra, ha)
-    return count
+    return without_false(out, first, count, True, a, Ra, ca, ra, ha, Rb, cb, 0.0, 0.0, hb)
 
 
 @sweep
 def rim_side(out, count, feature, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
-    """The rims of a cylinder against the side of another: the point of the rim that is nearest to its axis."""
+    """The rims of a cylinder against the side of another: the points of the rim that are nearest to its axis."""
     ea, eb = column(Ra, 2), column(Rb, 2)
     for k in range(2):
         side = 1.0 if k == 0 else -1.0
         m, cap = axpy3(side * ha, ea, ca), scale3(side, ea)
-        z = dot3(eb, sub3(m, cb))
-        x, u = rim_point(m, ea, Ra, ra, axpy3(z, eb, cb))
-        for _ in range(TURNS):
-            z = dot3(eb, sub3(x, cb))
+        last = m
+        # a cap flat on the side touches with both ends of a chord: one search from each side
+        for j in range(2):
+            z = dot3(eb, sub3(m, cb)) + (ra if j == 0 else -ra)
             x, u = rim_point(m, ea, Ra, ra, axpy3(z, eb, cb))
-        n, _ = unit_or(sub3(x, axpy3(z, eb, cb)), scale3(-1.0, u))
-        if abs(z) < hb and dot3(n, cap) < CONE and dot3(n, u) < CONE:
-            count = write_line(out, count, feature + k, a, x, 0.0, b, axpy3(z, eb, cb), rb, eb)
+            for _ in range(TURNS):
+                z = dot3(eb, sub3(x, cb))
+                x, u = rim_point(m, ea, Ra, ra, axpy3(z, eb, cb))
+            n, rho = unit_or(sub3(x, axpy3(z, eb, cb)), scale3(-1.0, u))
+            moved = sub3(x, last)
+            last = x
+            # at the side, not under the cap
+            inside = abs(z) < hb and rho - rb >= abs(z) - hb and dot3(moved, moved) > 1e-4 * ra * ra
+            if inside and dot3(n, cap) < CONE and dot3(n, u) < CONE:
+                count = write_line(out, count, feature + k + 2 * j, a, x, 0.0, b, axpy3(z, eb, cb), rb, eb)
     return count
 
 
@@ -373,7 +421,9 @@ def rim_rim(out, count, feature, a, Ra, ma, na, ra, b, Rb, mb, nb, rb):
         moved = sub3(xa, last)
         new = k == 0 or dot3(moved, moved) > 1e-6 * ra * ra
         last = xa
-        if new and sine >= PARALLEL and apart >= -CONE and not_past(dot3(n, sub3(xa, xb)), xa, mb, nb, rb):
+        away = dot3(n, sub3(xa, xb))
+        lean = LEAN if away > -FLAT * rb else CONE
+        if new and sine >= PARALLEL and apart >= -lean and not_past(away, xa, mb, nb, rb):
             count = write_lines(out, count, feature + k, a, xa, 0.0, ta, b, xb, 0.0, tb, n)
     return count
 
@@ -381,11 +431,13 @@ def rim_rim(out, count, feature, a, Ra, ma, na, ra, b, Rb, mb, nb, rb):
 @sweep
 def cylinder_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
     """Side against side, rims over caps, rims against sides, rims that cross."""
-    ea, eb, d = column(Ra, 2), column(Rb, 2), sub3(ca, cb)
-    count = segments(out, count, 0, a, ca, ea, ha, ra, b, cb, eb, hb, rb)
+    ea, eb, d, first = column(Ra, 2), column(Rb, 2), sub3(ca, cb), count
+    count = segments(out, count, 0, a, ca, ea, ha, ra, ha, b, cb, eb, hb, rb, hb)
     c = cross(ea, eb)
-    # ends side by side, where nearly parallel and not on top of each other
-    beside = 0.81 * (ra + rb) * (ra + rb)
+    # ends side by side, where nearly parallel and not on top of each other: farther in along the axis than across it
+    z = dot3(eb, d)
+    across = max(0.0, ra + rb + min(0.0, abs(z) - ha - hb))
+    beside = across * across
     if dot3(c, c) < PARALLEL * PARALLEL:
         for k in range(2):
             side = 1.0 if k == 0 else -1.0
@@ -408,4 +460,5 @@ def cylinder_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
         qa, qb = axpy3(ha, pa, ca), axpy3(hb, pb, cb)
         count = rim_rim(out, count, 30 + 2 * k, a, Ra, qa, pa, ra, b, Rb, qb, pb, rb)
     count = rim_side(out, count, 40, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb)
-    return rim_side(out, count, 50, b, Rb, cb, rb, hb, a, Ra, ca, ra, ha)
+    count = rim_side(out, count, 50, b, Rb, cb, rb, hb, a, Ra, ca, ra, ha)
+    return without_false(out, first, count, False, a, Ra, ca, ra, ha, Rb, cb, rb, hb, (0.0, 0.0, 0.0))

@@ -48,6 +48,9 @@ from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, matmul,
 PARALLEL = 0.1
 """Sine of the angle below which two lines are taken as parallel: their common normal would turn too fast."""
 
+FLAT = 1e-6
+"""Depth, relative to the size of a face, up to which a point lies on the face."""
+
 TILT = 0.1
 """Sine of the tilt above which a rim over a plane is a disc; below it stands on four of its points."""
 
@@ -170,7 +173,8 @@ def ball_cylinder(out, count, feature, a, x, r, b, R, c, radius, half):
     z = dot3(e, d)
     u, rho = unit_or(axpy3(-z, e, d), column(R, 0))
     beside, above = rho - radius, abs(z) - half
-    if beside > 0.0 and above > 0.0:
+    # a corner that hangs over the rim of the cap it lies on is not beside the cylinder, whatever the rounding says
+    if beside > 0.0 and above > (0.0 if r > 0.0 else -FLAT * radius):
         rim = axpy3(radius, u, axpy3(clip(z, half), e, c))
         return write_line(out, count, feature, a, x, r, b, rim, 0.0, cross(e, u))
     if beside >= above:
