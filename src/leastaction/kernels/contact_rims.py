@@ -66,7 +66,8 @@ def rim_face(contacts, out, found, feature, rim, pose, A, B, C):
     d, s = unit_or(axpy3(-dot3(n, e), e, n), cross(e, (e[1], e[2], e[0])))
     up = dot3(n, sub3(y, A))
     low = axpy3(-r, d, y)
-    if up < 0.0 or not (on_triangle(low, A, u, v) or (s > UPRIGHT and on_triangle(axpy3(-up / s, d, y), A, u, v))):
+    nearest = s > UPRIGHT and up >= 0.0 and on_triangle(axpy3(-up / s, d, y), A, u, v)
+    if not (nearest or on_triangle(low, A, u, v)):
         return found
     foot = axpy3(-dot3(n, sub3(low, A)), n, low)
     return keep_rim(contacts, out, found, feature, rim, pose, foot, n, d, s)
