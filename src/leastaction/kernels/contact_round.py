@@ -366,9 +366,8 @@ def rim_side(out, count, feature, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
         for j in range(2):
             z = dot3(eb, sub3(m, cb)) + (ra if j == 0 else -ra)
             x, u = rim_point(m, ea, Ra, ra, axpy3(z, eb, cb))
-            for _ in range(TURNS):
-                z = dot3(eb, sub3(x, cb))
-                x, u = rim_point(m, ea, Ra, ra, axpy3(z, eb, cb))
+            x, u, _ = rim_nearest_line(m, ea, ra, x, u, cb, eb)
+            z = dot3(eb, sub3(x, cb))
             n, rho = unit_or(sub3(x, axpy3(z, eb, cb)), scale3(-1.0, u))
             moved = sub3(x, last)
             last = x
