@@ -217,6 +217,7 @@ def test_a_step_without_any_solution_names_the_contact():
         la.simulate(model, state, dt=0.01, duration=0.1, method=la.Maximal(solver=la.InteriorPoint(iterations=1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape", [la.Sphere(0.1), la.Capsule(0.1, 0.3), la.Cylinder(0.1, 0.3), la.Ellipsoid((0.1, 0.1, 0.15))]
 )
