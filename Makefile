@@ -57,8 +57,10 @@ browser:
 	      { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium ffmpeg fonts-dejavu-core; } >/dev/null 2>&1; } || \
 	    echo "There is no Chromium, so the tests of pages are skipped; on Debian: apt-get install chromium"
 
-test: lint browser  ## check style and types, then run the tests
-	@$(WARMUP)
+# Types are checked while kernels are compiled, as neither fills two cores all the time.
+test: $(VENV)/.test browser  ## check style and types, then run the tests
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy & types=$$!; $(WARMUP) && wait $$types
 	@$(BIN)/python -m pytest -n 2 -q
 
 test-slow: $(VENV)/.test browser  ## run the long tests too
