@@ -150,6 +150,17 @@ def finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn):
     to_parent_axes(tree, B.x1, ua, pn)
 
 
+@kernel
+def take_over(h, B, pn, x, p, past, lengths, known):
+    """The end of a step is the start of the next one, and its displacements are the last of three that are known."""
+    copy(B.x1, x)
+    copy(pn, p)
+    for d in range(p.size):
+        past[d, 2], past[d, 1], past[d, 0] = past[d, 1], past[d, 0], B.xi[d]
+    lengths[2], lengths[1], lengths[0] = lengths[1], lengths[0], h
+    known[0] = min(known[0] + 1, 3)
+
+
 @entry
 def rollout(
     system, rest, plan, contacts, limits, effort, kept, uniform, clock, k0, steps, x, p, past, lengths, known, every,
@@ -234,12 +245,7 @@ def rollout(
         save = (k0 + k + 1) % every == 0
         if save and not coupled_rates(plan, system, t + h, B.x1, pn, mass, M, E, f, L, u):
             return k, NO_RATES, 0
-        copy(B.x1, x)
-        copy(pn, p)
-        for d in range(nu):
-            past[d, 2], past[d, 1], past[d, 0] = past[d, 1], past[d, 0], B.xi[d]
-        lengths[2], lengths[1], lengths[0] = lengths[1], lengths[0], h
-        known[0] = min(known[0] + 1, 3)
+        take_over(h, B, pn, x, p, past, lengths, known)
         if save:
             positions_out(system.coordinates, x, out_q[saved])
             rates_out(system.coordinates, x, u, out_v[saved])

@@ -12,7 +12,7 @@ from leastaction.kernels._jit import optional
 from leastaction.kernels._lanes import ld3, ld6, ld9
 from leastaction.kernels.bodywise_rates import coupled_rates
 from leastaction.kernels.contact_gap import gap
-from leastaction.kernels.contact_layout import FINEST, NEAR
+from leastaction.kernels.contact_layout import TOUCH_LEAST, TOUCH_SHARE
 from leastaction.kernels.tree import velocities
 from leastaction.spatial._source.vector import dot6, sub6
 
@@ -34,7 +34,7 @@ def strikes(contacts, plan, system, t, h, x, p, mass, rest, M, E, f, L, u, B, T,
     for k in range(count):
         a, b = T.ints[k, 1], T.ints[k, 2]
         speed = -dot6(ld6(T.G, k, 0), sub6(ld6(f.V, a, 0), ld6(f.V, b, 0)))
-        near = max(FINEST, NEAR * h * abs(speed))
+        near = max(TOUCH_LEAST, TOUCH_SHARE * h * abs(speed))
         if contacts.numbers[T.ints[k, 3], 1] > 0.0 and T.g[k, 0] <= near and T.V[k, 1] > 0.0:
             before = gap(T.ints[k, 0], T.F, k, ld9(B.P0, a, 0), ld3(B.P0, a, 9), ld9(B.P0, b, 0), ld3(B.P0, b, 9))[0]
             if max(speed, before / h if before > near else speed) > slowest:

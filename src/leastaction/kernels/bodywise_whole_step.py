@@ -34,7 +34,7 @@ from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, nod
 from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links
 from leastaction.kernels.bodywise_rates import coupled_rates, make_rates
 from leastaction.kernels.bodywise_residual import begin, evaluate, rounding_of
-from leastaction.kernels.bodywise_step import TURNED_TOO_FAR, finish, guess, turned_too_far
+from leastaction.kernels.bodywise_step import TURNED_TOO_FAR, finish, guess, take_over, turned_too_far
 from leastaction.kernels.bodywise_whole import (
     points_of,
     put_bodies,
@@ -46,7 +46,7 @@ from leastaction.kernels.bodywise_whole import (
     spread,
 )
 from leastaction.kernels.coordinates import positions_out, rates_out
-from leastaction.kernels.explicit import all_finite, copy
+from leastaction.kernels.explicit import all_finite
 from leastaction.kernels.forward import make_work
 from leastaction.kernels.galerkin_links import make_link_rows
 from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_FINITE, farthest
@@ -193,12 +193,7 @@ def close_step(system, plan, now, x, p, drive, past, lengths, known, u, out_q, o
         return NOT_FINITE, 0
     if saved >= 0 and not coupled_rates(plan, system, t + h, B.x1, pn, mass, M, E, f, L, u):
         return NO_RATES, 0
-    copy(B.x1, x)
-    copy(pn, p)
-    for d in range(p.size):
-        past[d, 2], past[d, 1], past[d, 0] = past[d, 1], past[d, 0], B.xi[d]
-    lengths[2], lengths[1], lengths[0] = lengths[1], lengths[0], h
-    known[0] = min(known[0] + 1, 3)
+    take_over(h, B, pn, x, p, past, lengths, known)
     if saved >= 0:
         positions_out(system.coordinates, x, out_q[saved])
         rates_out(system.coordinates, x, u, out_v[saved])

@@ -26,8 +26,8 @@ from typing import NamedTuple
 from leastaction.kernels.layout import Floats, Ints
 
 # A touch with restitution is located to this part of the way that the points move in a step, and to nothing finer than
-# FINEST, in metres: nearer, the barrier of the contact would push.
-NEAR, FINEST = 3e-3, 1e-7
+# TOUCH_LEAST, in metres: nearer, the barrier of the contact would push.
+TOUCH_SHARE, TOUCH_LEAST = 3e-3, 1e-7
 
 # kinds of gaps
 PLANE, POINTS, LINES, LINE, DISC, ELLIPSOID = 0, 1, 2, 3, 4, 5

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.kernels.contact_layout import FINEST, NEAR
+from leastaction.kernels.contact_layout import TOUCH_LEAST, TOUCH_SHARE
 from leastaction.methods.base import Memory
 from leastaction.methods.closing import link_rows
 from leastaction.model.checks import FloatArray
@@ -191,7 +191,7 @@ def bouncing(
 
 def _tolerance(length: float, speed: Any) -> Any:
     """How near counts as touching, metres."""
-    return np.maximum(FINEST, NEAR * length * np.abs(speed))
+    return np.maximum(TOUCH_LEAST, TOUCH_SHARE * length * np.abs(speed))
 
 
 def _locate(
