@@ -29,12 +29,14 @@ from leastaction.kernels.contact_layout import (
     FIRST,
     HALF_SPACE,
     HEIGHTS,
+    OVAL,
     PAIR,
     POINT_SET,
     REACH,
     SIZE,
     SPHERE,
 )
+from leastaction.kernels.contact_peaks import peaks
 from leastaction.kernels.contact_rims import cylinder_heights
 from leastaction.kernels.contact_round import (
     capsule_box,
@@ -62,12 +64,14 @@ def heights_ball(table, contacts, out, count, feature, a, x, r, s):
 
 @either(unchanged)
 def heights_solid(table, contacts, out, count, sa, sb):
-    """A cylinder or an ellipsoid over a height field, if there is one."""
+    """A capsule, cylinder, box or ellipsoid over a height field, if there is one; not the ends and corners of them."""
     a, R, c = shape_pose(contacts, sa, out[2])
-    size = row3(contacts.frames, sa, SIZE)
-    if contacts.shapes[sa, CODE] == CYLINDER:
-        return cylinder_heights(contacts, out, count, a, R, c, size[0], size[1], sb)
-    return oval_heights(contacts, out, count, sa, sb)
+    size, code = row3(contacts.frames, sa, SIZE), contacts.shapes[sa, CODE]
+    if code == OVAL:
+        return oval_heights(contacts, out, count, sa, sb)
+    if code == CYLINDER:
+        count = cylinder_heights(contacts, out, count, a, R, c, size[0], size[1], sb)
+    return peaks(contacts, out, count, sa, sb)
 
 
 @either(unchanged)
@@ -112,16 +116,17 @@ def solid_plane(contacts, out, count, sa, sb):
     a, R, c = shape_pose(contacts, sa, out[2])
     if code == CAPSULE:
         count = ball_any(contacts, out, count, 0, a, axpy3(size[1], column(R, 2), c), size[0], sb)
-        return ball_any(contacts, out, count, 1, a, axpy3(-size[1], column(R, 2), c), size[0], sb)
-    if code == BOX:
+        count = ball_any(contacts, out, count, 1, a, axpy3(-size[1], column(R, 2), c), size[0], sb)
+    elif code == BOX:
         for k in range(8):
             x = axpy3(size[0] if k % 2 == 0 else -size[0], column(R, 0), c)
             x = axpy3(size[1] if k % 4 < 2 else -size[1], column(R, 1), x)
             x = axpy3(size[2] if k < 4 else -size[2], column(R, 2), x)
             count = ball_any(contacts, out, count, k, a, x, 0.0, sb)
-        return count
     if contacts.shapes[sb, CODE] == HEIGHTS:
         return heights_solid(contacts.heights, contacts, out, count, sa, sb)
+    if code in (CAPSULE, BOX):
+        return count
     b, Rb, cb = shape_pose(contacts, sb, out[2])
     n = column(Rb, 2)
     if code == CYLINDER:
@@ -167,7 +172,7 @@ def features(contacts, P, margin, ints, floats):
             reach = contacts.frames[sa, REACH] + contacts.frames[sb, REACH] + margin
             far = dot3(d, d) > reach * reach
         if not far:
-            out = (ints, floats, P, margin, p, count + contacts.pairs[p, 2])
+            out = (ints, floats, P, margin, p, count + contacts.pairs[p, 2], count)
             count = pair_contacts(contacts, out, count, sa, sb)
     return count
 

@@ -132,25 +132,23 @@ def box_corner(R, c, h, k):
 
 
 @sweep
-def segment_box(out, count, feature, a, xa, ea, ha, ra, b, Rb, cb, hb):
-    """A segment with a radius against the edges of a box that it passes."""
-    for k in range(12):
-        xb, eb, half, f, g = box_edge(Rb, cb, hb, k)
-        c = cross(ea, eb)
-        if dot3(c, c) < PARALLEL * PARALLEL:
-            continue
-        s, t = nearest(xa, ea, ha, xb, eb, half)
-        if abs(s) >= ha or abs(t) >= half:
-            continue
-        # the normal out of the edge, whichever way round the segment passes
-        n = scale3(1.0 / math.sqrt(dot3(c, c)), c)
-        n = scale3(1.0 if dot3(n, add3(f, g)) >= 0.0 else -1.0, n)
-        if dot3(n, f) < -CONE or dot3(n, g) < -CONE:
-            continue
-        pa, pb = axpy3(s, ea, xa), axpy3(t, eb, xb)
-        # a segment that passes behind the edge goes through the box
-        if dot3(n, sub3(pa, pb)) > -ra:
-            count = write_lines(out, count, feature + k, a, pa, ra, ea, b, pb, 0.0, eb, n)
+def segment_edge(out, count, feature, a, xa, ea, ha, ra, b, xb, eb, half, f, g):
+    """A segment with a radius against an edge that it passes; f, g as in ``box_edge``."""
+    c = cross(ea, eb)
+    if dot3(c, c) < PARALLEL * PARALLEL:
+        return count
+    s, t = nearest(xa, ea, ha, xb, eb, half)
+    if abs(s) >= ha or abs(t) >= half:
+        return count
+    # the normal out of the edge, whichever way round the segment passes
+    n = scale3(1.0 / math.sqrt(dot3(c, c)), c)
+    n = scale3(1.0 if dot3(n, add3(f, g)) >= 0.0 else -1.0, n)
+    if dot3(n, f) < -CONE or dot3(n, g) < -CONE:
+        return count
+    pa, pb = axpy3(s, ea, xa), axpy3(t, eb, xb)
+    # a segment that passes behind the edge goes through the solid
+    if dot3(n, sub3(pa, pb)) > -ra:
+        count = write_lines(out, count, feature, a, pa, ra, ea, b, pb, 0.0, eb, n)
     return count
 
 
@@ -160,7 +158,9 @@ def capsule_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
     e = column(Ra, 2)
     count = ball_box(out, count, 0, a, axpy3(ha, e, ca), ra, b, Rb, cb, hb)
     count = ball_box(out, count, 1, a, axpy3(-ha, e, ca), ra, b, Rb, cb, hb)
-    count = segment_box(out, count, 2, a, ca, e, ha, ra, b, Rb, cb, hb)
+    for k in range(12):
+        x, eb, half, f, g = box_edge(Rb, cb, hb, k)
+        count = segment_edge(out, count, 2 + k, a, ca, e, ha, ra, b, x, eb, half, f, g)
     # corners of the box at the side of the capsule, where it looks away from the box
     for k in range(8):
         x = box_corner(Rb, cb, hb, k)
@@ -315,9 +315,22 @@ def cylinder_normal(x, R, c, radius, half):
 
 
 @sweep
+def edge_cylinder(out, count, side, rims, b, x, eb, half, f, g, a, Ra, ca, ra, ha):
+    """An edge of b (f, g as in ``box_edge``) against the side of a cylinder, feature ``side``, and its rims."""
+    e = column(Ra, 2)
+    c = cross(e, eb)
+    s, t = nearest(ca, e, ha, x, eb, half)
+    if dot3(c, c) >= PARALLEL * PARALLEL and abs(s) < ha and abs(t) < half:
+        n, _ = unit_or(sub3(axpy3(s, e, ca), axpy3(t, eb, x)), f)
+        if dot3(n, f) >= -CONE and dot3(n, g) >= -CONE:
+            count = segments(out, count, side, a, ca, e, ha, ra, ha, b, x, eb, half, 0.0, math.inf)
+    return segment_rim(out, count, rims, b, x, eb, half, 0.0, f, g, a, Ra, ca, ra, ha)
+
+
+@sweep
 def cylinder_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
     """Rims over the best face of the box, its corners at the cylinder, its edges at side and rims."""
-    e, d, first = column(Ra, 2), sub3(ca, cb), count
+    d, first = sub3(ca, cb), count
     # the face of the box that separates most
     best, face = -math.inf, 0
     for j in range(3):
@@ -344,13 +357,7 @@ def cylinder_box(out, count, a, Ra, ca, ra, ha, b, Rb, cb, hb):
     # edges
     for k in range(12):
         x, eb, half, f, g = box_edge(Rb, cb, hb, k)
-        c = cross(e, eb)
-        s, t = nearest(ca, e, ha, x, eb, half)
-        if dot3(c, c) >= PARALLEL * PARALLEL and abs(s) < ha and abs(t) < half:
-            w, _ = unit_or(sub3(axpy3(s, e, ca), axpy3(t, eb, x)), n)
-            if dot3(w, f) >= -CONE and dot3(w, g) >= -CONE:
-                count = segments(out, count, 30 + k, a, ca, e, ha, ra, ha, b, x, eb, half, 0.0, math.inf)
-        count = segment_rim(out, count, 50 + 4 * k, b, x, eb, half, 0.0, f, g, a, Ra, ca, ra, ha)
+        count = edge_cylinder(out, count, 30 + k, 50 + 4 * k, b, x, eb, half, f, g, a, Ra, ca, ra, ha)
     return without_false(out, first, count, True, a, Ra, ca, ra, ha, Rb, cb, 0.0, 0.0, hb)
 
 

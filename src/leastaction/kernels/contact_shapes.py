@@ -2,9 +2,10 @@
 
 Contacts are found in world axes about the kernels' origin and stored in row frames. ``out`` is the state of the search:
 
-    out = (ints, floats, P, margin, pair, limit)     tables to fill, poses of the rows, largest gap that is kept,
-                                                     the pair, first row of the tables that it must leave free
-    count                                            rows filled so far, passed in and returned
+    out = (ints, floats, P, margin, pair, limit, first)     tables to fill, poses of the rows, largest gap that is kept,
+                                                            the pair, rows of the tables that are its own: from first
+                                                            on, below limit
+    count                                                   rows filled so far, passed in and returned
 
 Only features with a smooth gap are used. A sharp corner (radius zero) touches faces and round sides, not edges and
 corners: their frozen tangent planes would stop what falls past.
@@ -17,7 +18,7 @@ import math
 
 from leastaction.kernels._jit import kernel, sweep
 from leastaction.kernels._lanes import st3
-from leastaction.kernels.contact_gap import unit_or
+from leastaction.kernels.contact_gap import gap, unit_or
 from leastaction.kernels.contact_layout import (
     BOX,
     CAPSULE,
@@ -56,23 +57,42 @@ TILT = 0.1
 
 
 @sweep
-def write(out, count, gap, kind, feature, a, xa, ra, da, b, xb, rb, db, sign):
-    """Store one contact given in world axes, unless its gap exceeds the margin or the pair is full; the new count."""
-    ints, floats, P, margin, pair, limit = out
-    if not gap <= margin or count >= limit:
+def farthest(out, apart):
+    """The row of the pair with the largest gap, if that is larger than ``apart``, else -1."""
+    ints, floats, P, _, _, limit, first = out
+    row = -1
+    for k in range(first, limit):
+        i, j = ints[k, 1], ints[k, 2]
+        found = gap(ints[k, 0], floats, k, row9(P, i, 0), row3(P, i, 9), row9(P, j, 0), row3(P, j, 9))
+        if found[0] > apart:
+            row, apart = k, found[0]
+    return row
+
+
+@sweep
+def write(out, count, apart, kind, feature, a, xa, ra, da, b, xb, rb, db, sign):
+    """Store one contact given in world axes, unless its gap ``apart`` exceeds the margin; the new count.
+
+    Where the pair is full it takes the place of the farthest one.
+    """
+    ints, floats, P, margin, pair, limit, _ = out
+    if not apart <= margin:
+        return count
+    row = count if count < limit else farthest(out, apart)
+    if row < 0:
         return count
     Ra, Rb = row9(P, a, 0), row9(P, b, 0)
-    ints[count, 0], ints[count, 1], ints[count, 2], ints[count, 3] = kind, a, b, pair
-    st3(floats, count, XA, tmatvec(Ra, sub3(xa, row3(P, a, 9))))
-    st3(floats, count, XB, tmatvec(Rb, sub3(xb, row3(P, b, 9))))
-    st3(floats, count, DA, tmatvec(Ra, da))
-    st3(floats, count, DB, tmatvec(Rb, db))
-    floats[count, RA], floats[count, RB] = ra, rb
+    ints[row, 0], ints[row, 1], ints[row, 2], ints[row, 3] = kind, a, b, pair
+    st3(floats, row, XA, tmatvec(Ra, sub3(xa, row3(P, a, 9))))
+    st3(floats, row, XB, tmatvec(Rb, sub3(xb, row3(P, b, 9))))
+    st3(floats, row, DA, tmatvec(Ra, da))
+    st3(floats, row, DB, tmatvec(Rb, db))
+    floats[row, RA], floats[row, RB] = ra, rb
     for c in range(SIGN, FEATURE):
-        floats[count, c] = 0.0
-    floats[count, SIGN] = sign
-    floats[count, FEATURE] = feature
-    return count + 1
+        floats[row, c] = 0.0
+    floats[row, SIGN] = sign
+    floats[row, FEATURE] = feature
+    return max(count, row + 1)
 
 
 @sweep
@@ -108,8 +128,8 @@ def write_lines(out, count, feature, a, xa, ra, ea, b, xb, rb, eb, toward):
     if s < PARALLEL:
         return count
     sign = 1.0 if dot3(c, toward) >= 0.0 else -1.0
-    gap = sign * dot3(c, sub3(xa, xb)) / s - ra - rb
-    return write(out, count, gap, LINES, feature, a, xa, ra, ea, b, xb, rb, eb, sign)
+    apart = sign * dot3(c, sub3(xa, xb)) / s - ra - rb
+    return write(out, count, apart, LINES, feature, a, xa, ra, ea, b, xb, rb, eb, sign)
 
 
 @kernel
