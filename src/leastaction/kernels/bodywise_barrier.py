@@ -15,12 +15,13 @@ from __future__ import annotations
 import math
 
 from leastaction.kernels._jit import kernel, optional, sweep
-from leastaction.kernels._lanes import ld3
+from leastaction.kernels._lanes import ld3, ld9
 from leastaction.kernels.bodywise import keep_bodies, move_bodies, place_bodies, shifted
 from leastaction.kernels.bodywise_bounds import limits_at_start
 from leastaction.kernels.bodywise_contact import (
     contact_blocks,
     contact_directions,
+    least_gap,
     move_contacts,
     products,
     rows_at_end,
@@ -33,6 +34,7 @@ from leastaction.kernels.bodywise_graph import clear_couplings, solve_bodies
 from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links
 from leastaction.kernels.bodywise_residual import evaluate, rounding_of
 from leastaction.kernels.contact_features import features, same_contacts
+from leastaction.kernels.contact_gap import gap
 from leastaction.kernels.contact_layout import REACH
 from leastaction.kernels.counts import ITERATIONS, MOST
 from leastaction.kernels.layout import MASS
@@ -40,6 +42,9 @@ from leastaction.spatial._source.vector import dot3, sub3
 
 # Counter of steps that had to be tried again.
 RESTARTS = 2
+
+# Depth at the end of a step, over the way there, at which a contact counts as missed; how often they are looked for.
+MISSED, LOOKS = 0.02, 2
 
 
 @kernel
@@ -80,7 +85,8 @@ def find(contacts, tree, x, control, h, B, T, count):
             T.old_F[k, e] = T.F[k, e]
         for e in range(width):
             T.old_V[k, e] = T.V[k, e]
-    now = features(contacts, B.P0, 2.0 * most + 20.0 * h * h + 1.0e-3, T.ints, T.F)
+    T.way[0] = 2.0 * most + 20.0 * h * h + 1.0e-3
+    now = features(contacts, B.P0, T.way[0], T.way[0], False, T.ints, T.F)
     same_contacts(T.ints, T.F, now, T.old_ints, T.old_F, count, T.match)
     for k in range(now):
         T.mu[k] = contacts.numbers[T.ints[k, 3], 0]
@@ -89,6 +95,29 @@ def find(contacts, tree, x, control, h, B, T, count):
     rows_at_start(now, B, T)
     limits_at_start(T.limits, x, control, h, T.N)
     return now
+
+
+@sweep
+def find_missed(contacts, B, T, count):
+    """Contacts that are too deep at k+1 and were not the nearest ones at k, added to the frozen ones; how many now."""
+    found, now = count, features(contacts, B.P1, 0.0, T.way[0], True, T.new_ints, T.new_F)
+    for k in range(now):
+        kind, a, b = T.new_ints[k, 0], T.new_ints[k, 1], T.new_ints[k, 2]
+        before = gap(kind, T.new_F, k, ld9(B.P0, a, 0), ld3(B.P0, a, 9), ld9(B.P0, b, 0), ld3(B.P0, b, 9))[0]
+        after = gap(kind, T.new_F, k, ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9))[0]
+        deep = least_gap(before) - after
+        if deep > MISSED * abs(after - before) + 1.0e-7 * B.unit[0] and found < T.ints.shape[0]:
+            for e in range(4):
+                T.ints[found, e] = T.new_ints[k, e]
+            for e in range(24):
+                T.F[found, e] = T.new_F[k, e]
+            for e in range(T.V.shape[1]):
+                T.V[found, e] = 0.0
+            T.mu[found] = contacts.numbers[T.ints[found, 3], 0]
+            found += 1
+    if found > count:
+        rows_at_start(found, B, T)
+    return found
 
 
 @sweep
@@ -105,7 +134,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
             B.rho[i, e] = 0.0
     closed, alpha, steps, good, started = True, 1.0, 0, False, False
     while True:
-        largest, _, scale, gap, _, reach = evaluate(
+        largest, _, scale, open, _, reach = evaluate(
             touch, system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
         )
         if not math.isfinite(largest):
@@ -124,7 +153,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
         if (
             steps > 0
             and largest <= rtol * scale + rounding_of(B, reach, h, nu)
-            and gap <= tight
+            and open <= tight
             and off <= min(tight * B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
             and largest_product <= 1.5 * barrier
         ):

@@ -5,7 +5,9 @@ al. 2023). With mu the friction coefficient and T = (t, u) two tangents:
 
     phi(k+1) - s = 0        s gamma = kappa        (mu gamma, beta) o (psi, d) = kappa (1, 0, 0)
 
-gamma is the normal force and beta the friction force, in newtons; s the gap and d the slip of the step, in metres; psi
+A gap that is negative at k, because the feature was not the nearest one before, is no constraint at once, as closing it
+within a step would shoot the body out: RECOVERED of it is taken back in a step, so phi stands for phi - (1 - RECOVERED)
+phi(k) there. gamma is the normal force and beta the friction force, in newtons; s the gap and d the slip of the step, in metres; psi
 bounds the slip; o is the product of the second-order cone (Alizadeh and Goldfarb 2003). Every product is an energy, so
 one barrier kappa fits all. Material points that touch do not slip; balls and rims roll by their true angle. Solved for
 the forces, (dgamma, dbeta) = c0 - Kc (dphi, dd), a contact adds to its bodies
@@ -18,10 +20,10 @@ so that one iteration is the exact Newton direction of the whole system. The con
 
     ints (nc, 4), F (nc, 24)   frozen contacts, see ``contact_layout``
     Z (nc, 27)                 n0, t, u at k; the material points za, zb in their rows; levers la, lb of round surfaces
-    X (nc, 6)                  za, zb at k
+    X (nc, 7)                  za, zb at k; the least gap at k+1, zero unless the gap is negative at k
     G (nc, 54)                 G0 (18; the other body has its negative), G1 of body a (18), of body b (18)
     V (nc, 5 + sides), dV      s, gamma, beta (2), psi; multipliers of the sides of a pyramid; and their directions
-    g (nc, 3)                  phi, d
+    g (nc, 3)                  phi over its least value, d
     U (nl + ni, 2), dU         (s, gamma) of limits and inequalities, and their directions
 """
 
@@ -83,6 +85,10 @@ from leastaction.spatial._source.vector import (
 CONTACT_COLUMNS = 12
 
 
+RECOVERED = 0.2
+"""Part of a negative gap that a step takes back."""
+
+
 class Touch(NamedTuple):
     """Scratch memory of contacts, limits and inequalities; see the symbol tables here and in ``bodywise_bounds``."""
 
@@ -102,6 +108,9 @@ class Touch(NamedTuple):
     old_V: Floats
     old_U: Floats
     match: Ints
+    new_ints: Ints
+    new_F: Floats
+    way: Floats
     limits: Limits
     N: Floats
     rows: Constraints | None
@@ -118,10 +127,10 @@ def make_touch(contacts, kept):
     ints, F, V, U, beside = kept
     nc, width = V.shape
     return Touch(
-        ints, F, np.zeros((nc, 27)), np.zeros((nc, 6)), np.zeros((nc, 54)), V, np.zeros((nc, width)),
+        ints, F, np.zeros((nc, 27)), np.zeros((nc, 7)), np.zeros((nc, 54)), V, np.zeros((nc, width)),
         np.zeros((nc, 3)), np.zeros(nc), U, np.zeros(U.shape), np.zeros((nc, 4), np.int64), np.zeros((nc, 24)),
-        np.zeros((nc, width)), np.zeros(U.shape), np.zeros(nc, np.int64), beside.limits,
-        np.zeros((beside.limits.where.shape[0], 7)), beside.rows, make_rows(beside.rows), beside.cone,
+        np.zeros((nc, width)), np.zeros(U.shape), np.zeros(nc, np.int64), np.zeros((nc, 4), np.int64), np.zeros((nc, 24)), np.zeros(1),
+        beside.limits, np.zeros((beside.limits.where.shape[0], 7)), beside.rows, make_rows(beside.rows), beside.cone,
     )  # fmt: skip
 
 
@@ -137,6 +146,12 @@ def tangents(n):
 
 
 @kernel
+def least_gap(phi):
+    """The least gap at k+1 of a contact with the gap phi at k."""
+    return (1.0 - RECOVERED) * min(phi, 0.0)
+
+
+@kernel
 def wrench(x, f):
     """A force f at x."""
     return join(cross(x, f), f)
@@ -149,7 +164,7 @@ def rows_at_start(count, B, T):
     for k in range(count):
         kind, a, b = T.ints[k, 0], T.ints[k, 1], T.ints[k, 2]
         Ra, pa, Rb, pb = ld9(B.P0, a, 0), ld3(B.P0, a, 9), ld9(B.P0, b, 0), ld3(B.P0, b, 9)
-        _, n, _, _, ca, cb = gap(kind, T.F, k, Ra, pa, Rb, pb)
+        phi, n, _, _, ca, cb = gap(kind, T.F, k, Ra, pa, Rb, pb)
         t, u = tangents(n)
         # the middle of a round surface is the material point; what lies between rolls
         za = world_point(B.P0, a, row3(T.F, k, XA)) if kind in (DISC, ELLIPSOID) else axpy3(T.F[k, RA], n, ca)
@@ -163,6 +178,7 @@ def rows_at_start(count, B, T):
         st3(T.Z, k, 18, sub3(cb, zb))
         st3(T.X, k, 0, za)
         st3(T.X, k, 3, zb)
+        T.X[k, 6] = least_gap(phi)
         st6(T.G, k, 0, wrench(ca, n))
         st6(T.G, k, 6, wrench(ca, t))
         st6(T.G, k, 12, wrench(ca, u))
@@ -201,7 +217,7 @@ def rows_at_end(count, B, T):
         move = slip_rows(B, T, k, a, 9, 0, 15, 18, 1.0)
         if b > 0:
             move = sub3(move, slip_rows(B, T, k, b, 12, 3, 18, 36, -1.0))
-        T.g[k, 0] = phi
+        T.g[k, 0] = phi - T.X[k, 6]
         T.g[k, 1] = dot3(ld3(T.Z, k, 3), move)
         T.g[k, 2] = dot3(ld3(T.Z, k, 6), move)
 
@@ -284,7 +300,7 @@ def report_contacts(contacts, T, count, B, rows, counts, k):
         # the point of body a that touched, where it is at the end, in the world
         x = add3(world_point(B.P1, a, row3(T.Z, c, 9)), ld3(T.Z, c, 15))
         x = sub3(x, ld3(B.P1, 0, 9))
-        rows[k, c, 0], rows[k, c, 1], rows[k, c, 2], rows[k, c, 3] = T.ints[c, 3], T.F[c, FEATURE], T.g[c, 0], gamma
+        rows[k, c, 0], rows[k, c, 1], rows[k, c, 2], rows[k, c, 3] = T.ints[c, 3], T.F[c, FEATURE], T.g[c, 0] + T.X[c, 6], gamma
         for e in range(3):
             rows[k, c, 4 + e] = f[e]
             rows[k, c, 7 + e] = x[e]

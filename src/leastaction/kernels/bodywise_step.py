@@ -14,7 +14,7 @@ from leastaction.kernels._calls import call_control
 from leastaction.kernels._jit import either, entry, kernel, sweep
 from leastaction.kernels._lanes import ld9
 from leastaction.kernels.bodywise import end_momenta, keep_bodies, make_bodies, move_bodies, shift_of, shifted
-from leastaction.kernels.bodywise_barrier import find, solve_contact
+from leastaction.kernels.bodywise_barrier import LOOKS, find, find_missed, solve_contact
 from leastaction.kernels.bodywise_bounds import relieve
 from leastaction.kernels.bodywise_contact import make_touch, report_contacts, worst_contact
 from leastaction.kernels.bodywise_forces import end_forces, joint_end, spring_blocks, weights
@@ -116,12 +116,28 @@ def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rat
     larger; without contacts only. A guess from the last steps may lie so far off that a line search from it ends at a
     solution that belongs to another motion. touched (2,): contacts of the last step, and whether there was one.
     """
-    touched[0] = find(contacts, system.tree, x, control, h, B, T, touched[0])
-    good = solve_contact(
-        (T, limits, touched[0]), system, plan, t, h, x, pc, control, active, rate_of, mass, numbers[0], numbers[1],
-        numbers[2], touched[1] == 0, most, B, E, f, L, ua, count,
-    )  # fmt: skip
-    touched[1] = 1
+    now, looks = find(contacts, system.tree, x, control, h, B, T, touched[0]), 0
+    tried = now
+    while True:
+        good = solve_contact(
+            (T, limits, tried), system, plan, t, h, x, pc, control, active, rate_of, mass, numbers[0], numbers[1],
+            numbers[2], touched[1] == 0 and looks == 0, most, B, E, f, L, ua, count,
+        )  # fmt: skip
+        if not good and tried == now:
+            break
+        if not good:
+            # there is no solution with what was missed
+            tried, looks = now, LOOKS
+            continue
+        now = tried
+        if looks == LOOKS:
+            break
+        looks += 1
+        tried = find_missed(contacts, B, T, now)
+        if tried == now:
+            break
+        shift_of(system.tree, x, B.x1, B.guess)
+    touched[0], touched[1] = now, 1
     return good
 
 

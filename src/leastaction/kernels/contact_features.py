@@ -2,9 +2,8 @@
 
 The features of a pair (a corner over a face, two edges that cross, a ball over a side) are chosen at the beginning of a
 step and stay frozen in it; ``contact_gap.gap`` follows their gap through the step. A frozen feature is the nearest one
-at its configuration, so that what it misses during the step is of second order in the motion, with two exceptions: a
-sharp corner that comes from beside a sharp edge is seen in the next step, and a cylinder that leaves its flat stand in
-a step stands on four points of its rim until the next.
+at its configuration. What has become nearest at the end of the step, and is too deep there, is added, and the step is
+solved again (``bodywise_barrier.find_missed``).
 
     contacts   ``contact_layout.Contacts``
     P          (rows, 12) poses of the rows about the kernels' origin, of ``kernels/tree.py``
@@ -16,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from leastaction.kernels._jit import either, entry, sweep
+from leastaction.kernels._jit import either, entry, kernel, sweep
 from leastaction.kernels.contact_boxes import box_box
 from leastaction.kernels.contact_heights import ball_heights, oval_heights, support, write_oval
 from leastaction.kernels.contact_layout import (
@@ -156,12 +155,24 @@ def pair_contacts(contacts, out, count, sa, sb):
     return round_solids(contacts.rounds, contacts, out, count, sa, sb)
 
 
+@kernel
+def stays_nearest(one, two):
+    """Whether what is nearest of two shapes, given their codes, stays so in every motion."""
+    return (two == HALF_SPACE and one != CYLINDER) or (two == SPHERE and one in (POINT_SET, SPHERE))
+
+
 @sweep
-def features(contacts, P, margin, ints, floats):
-    """Fill the tables of contacts (see ``contact_layout``) at the poses P; how many rows were filled."""
+def features(contacts, P, margin, way, changing, ints, floats):
+    """Fill the tables of contacts (see ``contact_layout``) at the poses P; how many rows were filled.
+
+    way: metres that a body may move in the step. changing: only those pairs of which a motion can change the nearest
+    features.
+    """
     count = 0
     for p in range(contacts.pairs.shape[0]):
         sa, sb = contacts.pairs[p, 0], contacts.pairs[p, 1]
+        if changing and stays_nearest(contacts.shapes[sa, CODE], contacts.shapes[sb, CODE]):
+            continue
         # balls around the shapes, or a ball and a plane, that are too far apart
         _, _, ca = shape_pose(contacts, sa, P)
         _, Rb, cb = shape_pose(contacts, sb, P)
@@ -172,7 +183,7 @@ def features(contacts, P, margin, ints, floats):
             reach = contacts.frames[sa, REACH] + contacts.frames[sb, REACH] + margin
             far = dot3(d, d) > reach * reach
         if not far:
-            out = (ints, floats, P, margin, p, count + contacts.pairs[p, 2], count)
+            out = (ints, floats, P, margin, p, count + contacts.pairs[p, 2], count, way)
             count = pair_contacts(contacts, out, count, sa, sb)
     return count
 
@@ -199,7 +210,7 @@ def same_contacts(ints, floats, count, old_ints, old_floats, old_count, match):
 @entry
 def find_contacts(contacts, P, margin, ints, floats):
     """``features`` as an entry."""
-    return features(contacts, P, margin, ints, floats)
+    return features(contacts, P, margin, margin, False, ints, floats)
 
 
 @entry

@@ -2,9 +2,8 @@
 
 A ball or an ellipsoid meets the faces, edges and corners of the triangles that are nearest to it: all points of the
 surface from which the distance grows in every direction. So the gap is the distance from the surface, and continuous.
-A point (a corner of a box) meets the plane of the triangle under it; ``contact_rims`` has the rims of cylinders. What
-is sharper than the points of a shape (a peak under the middle of a box) is not seen. Beyond the border the heights go
-on in straight lines.
+A point (a corner of a box) meets the plane of the triangle under it; ``contact_rims`` has the rims of cylinders and
+``contact_peaks`` what of the field is sharper than a solid. Beyond the border the heights go on in straight lines.
 
     y         the centre in the field's frame; cell (i, j), half k (0: below the diagonal, 1: above)
     M         3 x 3, field's frame to one in which the body is a ball: unit for a ball, of radius 1 for an ellipsoid
@@ -21,7 +20,6 @@ from leastaction.kernels.contact_gap import unit_or
 from leastaction.kernels.contact_layout import (
     COUNT,
     COUNT_Y,
-    DISC,
     ELLIPSOID,
     FIRST,
     LINE,
@@ -43,10 +41,7 @@ NEAR = 8
 KEPT = 4
 """Contacts of one ball that are kept, the nearest ones."""
 
-RIM = 5
-"""Contacts of one rim of a cylinder that are kept: four points on which it stands, and its lowest one."""
-
-FREE = (math.inf, math.inf, math.inf, math.inf, math.inf)
+FREE = (math.inf, math.inf, math.inf, math.inf)
 """Gaps of rows that are not filled yet."""
 
 EDGE = 1e-12
@@ -115,10 +110,10 @@ def write_oval(contacts, out, count, gap, feature, sa, a, x, b, xb, n):
 def keep(contacts, out, found, kind, feature, body, b, foot, gap, n, e):
     """Write one contact of a ball or ellipsoid if it is among the nearest; ``found`` with it.
 
-    found: first row, rows filled, their gaps, rows it may fill. body: shape or -1, row a, centre x, radius, size.
+    found: first row, rows filled, their gaps. body: shape or -1, row a, centre x, radius, size.
     foot, n, e: the point of the surface, the normal and the direction of an edge, about the origin.
     """
-    before, filled, g, room = found
+    before, filled, g = found
     sa, a, x, r, size = body
     # the row of the same contact, which a face takes over; else a free row, or that of the farthest contact
     row, here = -1, tmatvec(row9(out[2], b, 0), sub3(foot, row3(out[2], b, 9)))
@@ -126,17 +121,17 @@ def keep(contacts, out, found, kind, feature, body, b, foot, gap, n, e):
         d = sub3(row3(out[1], before + k, XB), here)
         if dot3(d, d) <= (SAME * size) ** 2:
             sharp = out[0][before + k, 0] in (LINE, POINTS)
-            row = k if sharp and kind == PLANE and row < 0 else RIM
+            row = k if sharp and kind == PLANE and row < 0 else KEPT
     if row < 0:
-        if filled < min(room, out[5] - before):
+        if filled < min(KEPT, out[5] - before):
             row = filled
         else:
             far = -math.inf
             for k in range(filled):
                 if g[k] > far:
                     row, far = k, g[k]
-            row = row if gap < far else RIM
-    if row >= RIM or row < 0:
+            row = row if gap < far else KEPT
+    if row >= KEPT or row < 0:
         return found
     # over a face, an edge or a corner; an ellipsoid over the plane that touches it there
     at, zero = before + row, (0.0, 0.0, 0.0)
@@ -144,8 +139,6 @@ def keep(contacts, out, found, kind, feature, body, b, foot, gap, n, e):
         after = write_oval(contacts, out, at, gap, feature, sa, a, x, b, foot, n)
     elif kind == PLANE:
         after = write(out, at, gap, PLANE, feature, a, x, r, zero, b, foot, 0.0, n, 1.0)
-    elif kind == DISC:
-        after = write(out, at, gap, DISC, feature, a, x, r, e, b, foot, 0.0, n, 1.0)
     else:
         after = write(out, at, gap, kind, feature, a, x, r, n, b, foot, 0.0, e, 1.0)
     if after == at:
@@ -155,9 +148,8 @@ def keep(contacts, out, found, kind, feature, body, b, foot, gap, n, e):
         gap if row == 1 else g[1],
         gap if row == 2 else g[2],
         gap if row == 3 else g[3],
-        gap if row == 4 else g[4],
     )
-    return before, max(filled, row + 1), g, room
+    return before, max(filled, row + 1), g
 
 
 @kernel
@@ -265,7 +257,7 @@ def near_surface(contacts, out, count, ball, body, s, M):
     # a centre below the surface, and one far above it, meets the plane under it
     xb, n, under = plane_under(contacts, s, R, c, x)
     up, reach = dot3(n, sub3(x, xb)), size + out[3]
-    found = (count, 0, FREE, KEPT)
+    found = (count, 0, FREE)
     if up >= 0.0:
         y = tmatvec(R, sub3(x, c))
         i0, _ = cell_of(y[0], dx, contacts.shapes[s, COUNT])

@@ -31,7 +31,10 @@ from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, matvec,
 BENT = 1e-9
 """A point or an edge whose surroundings are flat to this, relative to the cell, is none."""
 
-PEAK = 16
+STRAIGHT = 1e-3
+"""Sine of the angle below which two edges are parallel."""
+
+PEAK = 32
 """First number of these features among those of a shape (see ``feature_of``)."""
 
 
@@ -82,7 +85,7 @@ def point_capsule(contacts, out, count, feature, field, i, j, solid):
     z = dot3(e, sub3(P, ca))
     x = axpy3(z, e, ca)
     n, _ = unit_or(sub3(x, P), column(field[2], 2))
-    if abs(z) < size[1] and highest(contacts, field, i, j, n, 0.0):
+    if abs(z) < size[1] and highest(contacts, field, i, j, n, out[3]):
         return write_line(out, count, feature, field[1], P, 0.0, a, x, size[0], e)
     return count
 
@@ -98,7 +101,7 @@ def point_cylinder(contacts, out, count, feature, field, i, j, solid):
     cap = scale3(1.0 if z >= 0.0 else -1.0, e)
     beside, above = rho - size[0], abs(z) - size[1]
     at_cap = beside <= 0.0 and highest(contacts, field, i, j, scale3(-1.0, cap), out[3])
-    at_side = above <= 0.0 and highest(contacts, field, i, j, scale3(-1.0, u), 0.0)
+    at_side = above <= 0.0 and highest(contacts, field, i, j, scale3(-1.0, u), out[3])
     if at_cap and (above >= beside or not at_side):
         return write_plane(out, count, feature, field[1], P, 0.0, a, axpy3(size[1], cap, ca), cap)
     if at_side:
@@ -148,14 +151,19 @@ def edge_box(out, count, feature, b, x, e, half, f, g, solid):
         xa, ea, ha, fa, ga = box_edge(Ra, ca, h, k)
         n, sine = unit_or(cross(ea, e), f)
         s, t = nearest(xa, ea, ha, x, e, half)
-        if sine < PARALLEL or abs(s) >= ha or abs(t) >= half:
+        if sine < STRAIGHT or abs(s) >= ha or abs(t) >= half:
             continue
         # out of the field and into the box
         n = scale3(1.0 if dot3(n, add3(f, g)) >= 0.0 else -1.0, n)
         pa, pb = axpy3(s, ea, xa), axpy3(t, e, x)
         # what lies nearly flat touches next at its edges; edges far past each other lie behind each other
         lean = LEAN if dot3(n, sub3(pa, pb)) > -out[3] else CONE
-        if dot3(n, f) >= -lean and dot3(n, g) >= -lean and dot3(n, fa) <= lean and dot3(n, ga) <= lean:
+        if dot3(n, f) < -lean or dot3(n, g) < -lean or dot3(n, fa) > lean or dot3(n, ga) > lean:
+            continue
+        # the normal of two that are nearly parallel would turn too fast
+        if sine < PARALLEL:
+            count = write_plane(out, count, feature + k, a, pa, 0.0, b, pb, n)
+        else:
             count = write_lines(out, count, feature + k, a, pa, 0.0, ea, b, pb, 0.0, e, n)
     return count
 

@@ -1,11 +1,10 @@
-"""The rims of a cylinder over a height field.
+"""The rims of a cylinder over the faces of a height field; ``contact_peaks`` has its edges.
 
 In its plane a rim is a circle and the surface a line with corners. The rim meets each triangle over which its lowest
-point is, and each edge that is nearer to its centre, within that plane, than the faces on both sides; over an edge it
-meets the plane through the edge and the rim's tangent. So the gap is continuous where the rim touches.
+point is.
 
     y, e, d   centre and axis of the rim, and the unit vector from its lowest point to y, in the field's frame
-    n         normal of the plane that it meets, t = e x d the tangent; s = |n - (n . e) e|
+    n         normal of the triangle; s = |n - (n . e) e| the sine of the rim's tilt
 """
 
 # mypy: ignore-errors
@@ -15,23 +14,13 @@ import math
 
 from leastaction.kernels._jit import kernel, sweep
 from leastaction.kernels.contact_gap import unit_or
-from leastaction.kernels.contact_heights import (
-    EDGE,
-    FREE,
-    NEAR,
-    RIM,
-    cell_of,
-    feature_of,
-    grid_point,
-    keep,
-    plane_under,
-)
-from leastaction.kernels.contact_layout import COUNT, COUNT_Y, DISC, PLANE, SIZE
-from leastaction.kernels.contact_shapes import TILT, column, shape_pose, write
-from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, matvec, scale3, sub3, tmatvec
+from leastaction.kernels.contact_heights import EDGE, NEAR, cell_of, feature_of, grid_point, plane_under
+from leastaction.kernels.contact_layout import COUNT, COUNT_Y, DISC, SIZE
+from leastaction.kernels.contact_shapes import STAND, column, rolls, shape_pose, write, write_plane
+from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, matvec, sub3, tmatvec
 
 UPRIGHT = 0.7
-"""Sine of the tilt below which a rim stands on four fixed points as well as on its lowest one."""
+"""Sine of the tilt below which a rim stands on fixed points as well as on its lowest one."""
 
 
 @kernel
@@ -44,23 +33,10 @@ def on_triangle(x, A, u, v):
 
 
 @sweep
-def keep_rim(contacts, out, found, feature, rim, pose, xb, n, d, s):
-    """The rim over the plane through xb with normal n: as a disc, or by its lowest point where it is nearly flat."""
+def rim_face(out, count, feature, rim, pose, A, B, C):
+    """A triangle, if the lowest point of the rim is over it, or the point of it nearest to the centre in the plane."""
     a, y, e, r = rim
     b, R, c = pose
-    gap = dot3(n, sub3(y, xb)) - r * s
-    foot, normal = add3(c, matvec(R, xb)), matvec(R, n)
-    if s > TILT:
-        body = (-1, a, add3(c, matvec(R, y)), r, r)
-        return keep(contacts, out, found, DISC, feature, body, b, foot, gap, normal, matvec(R, e))
-    body = (-1, a, add3(c, matvec(R, axpy3(-r, d, y))), 0.0, r)
-    return keep(contacts, out, found, PLANE, feature, body, b, foot, gap, normal, normal)
-
-
-@sweep
-def rim_face(contacts, out, found, feature, rim, pose, A, B, C):
-    """A triangle, if the lowest point of the rim is over it, or the point of it nearest to the centre in the plane."""
-    _, y, e, r = rim
     u, v = sub3(B, A), sub3(C, A)
     n, _ = unit_or(cross(u, v), (0.0, 0.0, 1.0))
     d, s = unit_or(axpy3(-dot3(n, e), e, n), cross(e, (e[1], e[2], e[0])))
@@ -68,63 +44,12 @@ def rim_face(contacts, out, found, feature, rim, pose, A, B, C):
     low = axpy3(-r, d, y)
     nearest = s > UPRIGHT and up >= 0.0 and on_triangle(axpy3(-up / s, d, y), A, u, v)
     if not (nearest or on_triangle(low, A, u, v)):
-        return found
-    foot = axpy3(-dot3(n, sub3(low, A)), n, low)
-    return keep_rim(contacts, out, found, feature, rim, pose, foot, n, d, s)
-
-
-@kernel
-def beside(A, u, C, e):
-    """Upward normal of the triangle A, A + u, C, and the direction in it and in the plane normal to e, away from u."""
-    n, _ = unit_or(cross(u, sub3(C, A)), (0.0, 0.0, 1.0))
-    inward = cross(n, u)
-    w = cross(n, e)
-    n = n if n[2] > 0.0 else scale3(-1.0, n)
-    return n, w if dot3(w, inward) > 0.0 else scale3(-1.0, w)
-
-
-@sweep
-def rim_edge(contacts, out, found, feature, rim, pose, A, B, C, D):
-    """The edge from A to B between the triangles with C and D, where the plane of the rim cuts it."""
-    _, y, e, r = rim
-    u = sub3(B, A)
-    before, after = dot3(e, sub3(A, y)), dot3(e, sub3(B, y))
-    if before * after > 0.0 or before == after:
-        return found
-    V = axpy3(before / (before - after), u, A)
-    d, length = unit_or(sub3(y, V), (0.0, 0.0, 0.0))
-    n1, w1 = beside(A, u, C, e)
-    n2, w2 = beside(A, u, D, e)
-    if not length > 0.0 or dot3(w1, d) > EDGE or dot3(w2, d) > EDGE:
-        return found
-    # between the normals of both faces, and normal to the tangent
-    t = cross(e, d)
-    one, two = dot3(n1, t), dot3(n2, t)
-    share = min(max(one / (one - two), 0.0), 1.0) if abs(one - two) > EDGE else 0.5
-    n, _ = unit_or(axpy3(share, sub3(n2, n1), n1), (0.0, 0.0, 1.0))
-    if dot3(n, d) <= 0.0:
-        return found
-    d, s = unit_or(axpy3(-dot3(n, e), e, n), d)
-    # a peak that comes through the cap from below is no matter of the rim
-    if s < UPRIGHT and length < 0.98 * r:
-        return found
-    return keep_rim(contacts, out, found, feature, rim, pose, V, n, d, s)
-
-
-@sweep
-def rim_cell(contacts, out, found, k, rim, s, pose, i, j):
-    """Faces of cell (i, j) and the edges that are counted with it."""
-    A, B = grid_point(contacts, s, i, j), grid_point(contacts, s, i + 1, j)
-    C, D = grid_point(contacts, s, i, j + 1), grid_point(contacts, s, i + 1, j + 1)
-    found = rim_face(contacts, out, found, feature_of(k, i, j, 0), rim, pose, A, B, C)
-    found = rim_face(contacts, out, found, feature_of(k, i, j, 1), rim, pose, D, C, B)
-    for h in range(3):
-        P = B if h == 2 else A
-        Q = B if h == 0 else C
-        S = A if h == 2 else (C if h == 0 else B)
-        T = D if h == 2 else grid_point(contacts, s, i + 1 if h == 0 else i - 1, j - 1 if h == 0 else j + 1)
-        found = rim_edge(contacts, out, found, feature_of(k, i, j, 2 + h), rim, pose, P, Q, S, T)
-    return found
+        return count
+    xb, normal = add3(c, matvec(R, A)), matvec(R, n)
+    if rolls(out, s, r):
+        x = add3(c, matvec(R, y))
+        return write(out, count, up - r * s, DISC, feature, a, x, r, matvec(R, e), b, xb, 0.0, normal, 1.0)
+    return write_plane(out, count, feature, a, add3(c, matvec(R, low)), 0.0, b, xb, normal)
 
 
 @sweep
@@ -139,14 +64,14 @@ def rim_heights(contacts, out, count, k, a, Ra, m, ra, s):
     if dot3(n, sub3(m, xb)) < 0.0 and tilt >= UPRIGHT:
         gap = dot3(n, sub3(m, xb)) - ra * tilt
         return write(out, count, gap, DISC, feature_of(k, 0, 0, 0) + under, a, m, ra, e, b, xb, 0.0, n, 1.0)
-    found = (count, 0, FREE, RIM)
+    # points on which it stands
     if tilt < UPRIGHT:
-        for j in range(4):
-            x = add3(m, scale3(ra if j < 2 else -ra, column(Ra, j % 2)))
+        for j in range(STAND):
+            angle = 2.0 * math.pi * j / STAND
+            x = axpy3(ra * math.cos(angle), column(Ra, 0), axpy3(ra * math.sin(angle), column(Ra, 1), m))
             xb, n, under = plane_under(contacts, s, R, c, x)
-            gap = dot3(n, sub3(x, xb))
-            feature, body = feature_of(2 + 4 * k + j, 0, 0, 0) + under, (-1, a, x, 0.0, ra)
-            found = keep(contacts, out, found, PLANE, feature, body, b, axpy3(-gap, n, x), gap, n, n)
+            count = write_plane(out, count, feature_of(2 + STAND * k + j, 0, 0, 0) + under, a, x, 0.0, b, xb, n)
+    # triangles in reach
     dx, dy = contacts.frames[s, SIZE], contacts.frames[s, SIZE + 1]
     i0, _ = cell_of(y[0], dx, contacts.shapes[s, COUNT])
     j0, _ = cell_of(y[1], dy, contacts.shapes[s, COUNT_Y])
@@ -154,8 +79,11 @@ def rim_heights(contacts, out, count, k, a, Ra, m, ra, s):
     wide, deep = math.ceil(min(reach / dx, NEAR)), math.ceil(min(reach / dy, NEAR))
     for i in range(i0 - wide, i0 + wide + 1):
         for j in range(j0 - deep, j0 + deep + 1):
-            found = rim_cell(contacts, out, found, k, rim, s, pose, i, j)
-    return count + found[1]
+            A, B = grid_point(contacts, s, i, j), grid_point(contacts, s, i + 1, j)
+            C, D = grid_point(contacts, s, i, j + 1), grid_point(contacts, s, i + 1, j + 1)
+            count = rim_face(out, count, feature_of(k, i, j, 0), rim, pose, A, B, C)
+            count = rim_face(out, count, feature_of(k, i, j, 1), rim, pose, D, C, B)
+    return count
 
 
 @sweep

@@ -20,12 +20,14 @@ from leastaction.kernels.contact_layout import DISC
 from leastaction.kernels.contact_shapes import (
     FLAT,
     PARALLEL,
+    STAND,
     TILT,
     ball_box,
     ball_capsule,
     ball_cylinder,
     clip,
     column,
+    rolls,
     write,
     write_line,
     write_lines,
@@ -76,7 +78,7 @@ def segments(out, count, feature, a, xa, ea, ha, ra, la, b, xb, eb, hb, rb, lb):
         return count
     if dot3(c, c) >= PARALLEL * PARALLEL:
         return write_lines(out, count, feature, a, pa, ra, ea, b, pb, rb, eb, sub3(pa, pb))
-    return write_points(out, count, feature, a, pa, ra, b, pb, rb)
+    return write_line(out, count, feature, b, pb, rb, a, pa, ra, ea)
 
 
 @sweep
@@ -133,19 +135,24 @@ def box_corner(R, c, h, k):
 
 @sweep
 def segment_edge(out, count, feature, a, xa, ea, ha, ra, b, xb, eb, half, f, g):
-    """A segment with a radius against an edge that it passes; f, g as in ``box_edge``."""
-    c = cross(ea, eb)
-    if dot3(c, c) < PARALLEL * PARALLEL:
-        return count
+    """A segment with a radius against an edge that it passes; f, g as in ``box_edge``.
+
+    Where the two are nearly parallel the nearest point of the edge stands for it; its ends are looked at elsewhere.
+    """
     s, t = nearest(xa, ea, ha, xb, eb, half)
     if abs(s) >= ha or abs(t) >= half:
         return count
     # the normal out of the edge, whichever way round the segment passes
-    n = scale3(1.0 / math.sqrt(dot3(c, c)), c)
-    n = scale3(1.0 if dot3(n, add3(f, g)) >= 0.0 else -1.0, n)
-    if dot3(n, f) < -CONE or dot3(n, g) < -CONE:
-        return count
     pa, pb = axpy3(s, ea, xa), axpy3(t, eb, xb)
+    n, sine = unit_or(cross(ea, eb), f)
+    if sine < PARALLEL:
+        n, _ = unit_or(sub3(pa, pb), f)
+    n = scale3(1.0 if dot3(n, add3(f, g)) >= 0.0 else -1.0, n)
+    lean = LEAN if dot3(n, sub3(pa, pb)) - ra > -FLAT * ra else CONE
+    if dot3(n, f) < -lean or dot3(n, g) < -lean:
+        return count
+    if sine < PARALLEL:
+        return write_line(out, count, feature, b, pb, 0.0, a, pa, ra, ea)
     # a segment that passes behind the edge goes through the solid
     if dot3(n, sub3(pa, pb)) > -ra:
         count = write_lines(out, count, feature, a, pa, ra, ea, b, pb, 0.0, eb, n)
@@ -281,7 +288,7 @@ def over(x, n, deep, b_box, R, c, h):
 
 @sweep
 def rims_plane(out, count, feature, a, Ra, ca, ra, ha, b, xb, n, deep, b_box, R, h):
-    """Both rims of a cylinder over a plane of b: a disc where it is tilted, else four points of the rim.
+    """Both rims of a cylinder over a plane of b: a disc where it is tilted, else points of the rim.
 
     Only what lies over the face of frame R, middle xb and size h counts, and not deeper under it than ``deep``; all
     counts where that is infinite.
@@ -292,16 +299,17 @@ def rims_plane(out, count, feature, a, Ra, ca, ra, ha, b, xb, n, deep, b_box, R,
     turn = cross(e, low)
     for k in range(2):
         m = axpy3(ha if k == 0 else -ha, e, ca)
-        if s > TILT:
+        number = feature + (STAND + 1) * k
+        if rolls(out, s, ra):
             x = axpy3(-ra, low, m)
             if over(x, n, deep, b_box, R, xb, h):
-                count = write(out, count, dot3(n, sub3(x, xb)), DISC, feature + 5 * k, a, m, ra, e, b, xb, 0.0, n, 1.0)
+                count = write(out, count, dot3(n, sub3(x, xb)), DISC, number, a, m, ra, e, b, xb, 0.0, n, 1.0)
         else:
-            for j in range(4):
-                u = low if j % 2 == 0 else turn
-                x = axpy3(-ra if j < 2 else ra, u, m)
+            for j in range(STAND):
+                angle = 2.0 * math.pi * j / STAND
+                x = axpy3(-ra * math.cos(angle), low, axpy3(-ra * math.sin(angle), turn, m))
                 if over(x, n, deep, b_box, R, xb, h):
-                    count = write_plane(out, count, feature + 5 * k + 1 + j, a, x, 0.0, b, xb, n)
+                    count = write_plane(out, count, number + 1 + j, a, x, 0.0, b, xb, n)
     return count
 
 
@@ -318,11 +326,11 @@ def cylinder_normal(x, R, c, radius, half):
 def edge_cylinder(out, count, side, rims, b, x, eb, half, f, g, a, Ra, ca, ra, ha):
     """An edge of b (f, g as in ``box_edge``) against the side of a cylinder, feature ``side``, and its rims."""
     e = column(Ra, 2)
-    c = cross(e, eb)
     s, t = nearest(ca, e, ha, x, eb, half)
-    if dot3(c, c) >= PARALLEL * PARALLEL and abs(s) < ha and abs(t) < half:
-        n, _ = unit_or(sub3(axpy3(s, e, ca), axpy3(t, eb, x)), f)
-        if dot3(n, f) >= -CONE and dot3(n, g) >= -CONE:
+    if abs(s) < ha and abs(t) < half:
+        n, far = unit_or(sub3(axpy3(s, e, ca), axpy3(t, eb, x)), f)
+        lean = LEAN if far - ra > -FLAT * ra else CONE
+        if dot3(n, f) >= -lean and dot3(n, g) >= -lean:
             count = segments(out, count, side, a, ca, e, ha, ra, ha, b, x, eb, half, 0.0, math.inf)
     return segment_rim(out, count, rims, b, x, eb, half, 0.0, f, g, a, Ra, ca, ra, ha)
 
@@ -459,8 +467,8 @@ def cylinder_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
     na = scale3(-1.0 if dot3(ea, d) >= 0.0 else 1.0, ea)
     nb = scale3(1.0 if dot3(eb, d) >= 0.0 else -1.0, eb)
     ma, mb = axpy3(ha, na, ca), axpy3(hb, nb, cb)
-    count = rims_plane(out, count, 10, a, Ra, ca, ra, ha, b, mb, nb, hb, False, Rb, (rb, 0.0, 0.0))
-    count = rims_plane(out, count, 20, b, Rb, cb, rb, hb, a, ma, na, ha, False, Ra, (ra, 0.0, 0.0))
+    count = rims_plane(out, count, 100, a, Ra, ca, ra, ha, b, mb, nb, hb, False, Rb, (rb, 0.0, 0.0))
+    count = rims_plane(out, count, 120, b, Rb, cb, rb, hb, a, ma, na, ha, False, Ra, (ra, 0.0, 0.0))
     for k in range(4):
         pa, pb = scale3(1.0 if k % 2 == 0 else -1.0, ea), scale3(1.0 if k < 2 else -1.0, eb)
         qa, qb = axpy3(ha, pa, ca), axpy3(hb, pb, cb)

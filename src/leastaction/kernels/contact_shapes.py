@@ -2,10 +2,11 @@
 
 Contacts are found in world axes about the kernels' origin and stored in row frames. ``out`` is the state of the search:
 
-    out = (ints, floats, P, margin, pair, limit, first)     tables to fill, poses of the rows, largest gap that is kept,
-                                                            the pair, rows of the tables that are its own: from first
-                                                            on, below limit
-    count                                                   rows filled so far, passed in and returned
+    out = (ints, floats, P, margin, pair, limit, first, way)
+        tables to fill, poses of the rows, largest gap that is kept, the pair, the rows of the tables that are its own
+        (from first on, below limit), metres that a body may move in the step
+    count
+        rows filled so far, passed in and returned
 
 Only features with a smooth gap are used. A sharp corner (radius zero) touches faces and round sides, not edges and
 corners: their frozen tangent planes would stop what falls past.
@@ -52,14 +53,18 @@ PARALLEL = 0.1
 FLAT = 1e-6
 """Depth, relative to the size of a face, up to which a point lies on the face."""
 
-TILT = 0.1
-"""Sine of the tilt above which a rim over a plane is a disc; below it stands on four of its points."""
+TILT, STEEP = 0.1, 0.5
+"""Sines of the tilt of a rim over a plane: below the first it stands on some of its points, above the second it is a
+disc; between them it is a disc if it cannot fall flat within a step."""
+
+STAND = 8
+"""How many points it stands on, one of them the lowest: a flat disc has no lowest point, and needs three to stand."""
 
 
 @sweep
 def farthest(out, apart):
     """The row of the pair with the largest gap, if that is larger than ``apart``, else -1."""
-    ints, floats, P, _, _, limit, first = out
+    ints, floats, P, _, _, limit, first, _ = out
     row = -1
     for k in range(first, limit):
         i, j = ints[k, 1], ints[k, 2]
@@ -75,7 +80,7 @@ def write(out, count, apart, kind, feature, a, xa, ra, da, b, xb, rb, db, sign):
 
     Where the pair is full it takes the place of the farthest one.
     """
-    ints, floats, P, margin, pair, limit, _ = out
+    ints, floats, P, margin, pair, limit, _, _ = out
     if not apart <= margin:
         return count
     row = count if count < limit else farthest(out, apart)
@@ -130,6 +135,12 @@ def write_lines(out, count, feature, a, xa, ra, ea, b, xb, rb, eb, toward):
     sign = 1.0 if dot3(c, toward) >= 0.0 else -1.0
     apart = sign * dot3(c, sub3(xa, xb)) / s - ra - rb
     return write(out, count, apart, LINES, feature, a, xa, ra, ea, b, xb, rb, eb, sign)
+
+
+@kernel
+def rolls(out, s, r):
+    """Whether a rim of radius r with a tilt of sine s is a disc."""
+    return s > TILT and s > min(STEEP, out[7] / r)
 
 
 @kernel

@@ -28,7 +28,7 @@ MESH_POINTS = 64
 
 _LIMITS = {
     (cl.CAPSULE, cl.HALF_SPACE): 2,
-    (cl.CYLINDER, cl.HALF_SPACE): 8,
+    (cl.CYLINDER, cl.HALF_SPACE): 16,
     (cl.BOX, cl.HALF_SPACE): 8,
     (cl.SPHERE, cl.HEIGHTS): 4,
     (cl.CAPSULE, cl.HEIGHTS): 16,
