@@ -24,6 +24,13 @@ import math
 
 from leastaction.kernels._jit import PART_OPTIONS, either, kernel
 
+LOOSE = 1.01
+"""How far a step may leave the friction cone, times its radius: near the border of a round cone a force cannot turn
+without leaving it. It is put back before the next iteration."""
+
+OFF = 0.1
+"""Smallest distance from the border of a cone, as a part of that on the curve of the barrier."""
+
 
 # --- elimination ----------------------------------------------------------------------------------------------------
 def _cone_forces(cone, T, k, kappa):
@@ -111,13 +118,13 @@ def cone_step(x0, x1, x2, d0, d1, d2):
 
 
 def _cone_direction(cone, T, k, kappa, dg, db1, db2, e1, e2):
-    """The same for the exact cone: dpsi."""
+    """The same for the exact cone: dpsi, which bounds no step, as psi is put above the slip after it."""
     mu, gamma, b1, b2, psi = T.mu[k], T.V[k, 1], T.V[k, 2], T.V[k, 3], T.V[k, 4]
     d1, d2, x = T.g[k, 1], T.g[k, 2], mu * gamma
     left = kappa - x * psi - b1 * d1 - b2 * d2
     dpsi = (left - psi * mu * dg - d1 * db1 - d2 * db2 - b1 * e1 - b2 * e2) / x
     T.dV[k, 4] = dpsi
-    return min(cone_step(x, b1, b2, mu * dg, db1, db2), cone_step(psi, d1, d2, dpsi, e1, e2))
+    return cone_step(LOOSE * x, b1, b2, LOOSE * mu * dg, db1, db2)
 
 
 @either(_cone_direction, PART_OPTIONS)
@@ -136,16 +143,22 @@ def friction_direction(cone, T, k, kappa, dg, db1, db2, e1, e2):
     return a
 
 
-def _keep_slip_bound(cone, T, k):
-    """The exact cone: psi above the slip."""
-    d = math.sqrt(T.g[k, 1] * T.g[k, 1] + T.g[k, 2] * T.g[k, 2])
-    if T.V[k, 4] <= d * (1.0 + 1.0e-12):
-        T.V[k, 4] = d * (1.0 + 1.0e-10) + 1.0e-14
+def _keep_in_cone(cone, T, k):
+    """The exact cone: psi above the slip, beta below its bound.
+
+    On the curve of a small barrier psi = |d| + s / (2 mu) where it slips, and |beta| = mu gamma |d| / psi.
+    """
+    d, mu = math.sqrt(T.g[k, 1] * T.g[k, 1] + T.g[k, 2] * T.g[k, 2]), T.mu[k]
+    T.V[k, 4] = max(T.V[k, 4], d * (1.0 + 1.0e-15) + OFF * T.V[k, 0] / mu)
+    size = math.sqrt(T.V[k, 2] * T.V[k, 2] + T.V[k, 3] * T.V[k, 3])
+    most = mu * T.V[k, 1] * (1.0 - OFF + OFF * d / T.V[k, 4])
+    if size > most:
+        T.V[k, 2], T.V[k, 3] = T.V[k, 2] * most / size, T.V[k, 3] * most / size
 
 
-@either(_keep_slip_bound, PART_OPTIONS)
+@either(_keep_in_cone, PART_OPTIONS)
 def keep_friction_inside(cone, T, k):
-    """The slip is no linear function of the motion. A pyramid needs nothing: its slip has an equation of its own."""
+    """Back into the cones after a step. A pyramid has straight sides and an equation for its slip: it needs nothing."""
 
 
 # --- how far off ----------------------------------------------------------------------------------------------------

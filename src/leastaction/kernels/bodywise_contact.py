@@ -5,12 +5,12 @@ al. 2023). With mu the friction coefficient and T = (t, u) two tangents:
 
     phi(k+1) - s = 0        s gamma = kappa        (mu gamma, beta) o (psi, d) = kappa (1, 0, 0)
 
-A gap that is negative at k, because the feature was not the nearest one before, is no constraint at once, as closing it
-within a step would shoot the body out: RECOVERED of it is taken back in a step, so phi stands for phi - (1 - RECOVERED)
-phi(k) there. gamma is the normal force and beta the friction force, in newtons; s the gap and d the slip of the step, in metres; psi
+gamma is the normal force and beta the friction force, in newtons; s the gap and d the slip of the step, in metres; psi
 bounds the slip; o is the product of the second-order cone (Alizadeh and Goldfarb 2003). Every product is an energy, so
-one barrier kappa fits all. Material points that touch do not slip; balls and rims roll by their true angle. Solved for
-the forces, (dgamma, dbeta) = c0 - Kc (dphi, dd), a contact adds to its bodies
+one barrier kappa fits all. Material points that touch do not slip; balls and rims roll by their true angle. A gap that
+is negative at k, because another feature was nearer before, is not closed at once, which would shoot the body out: a
+step takes RECOVERED of it back, so that phi stands for phi - (1 - RECOVERED) phi(k) there. Solved for the forces,
+(dgamma, dbeta) = c0 - Kc (dphi, dd), a contact adds to its bodies
 
     W -= h G0^T (f + c0)        D += h G0^T Kc G1        G0 at k: force to wrench;  G1: motion to (dphi, dd)
 
@@ -129,8 +129,9 @@ def make_touch(contacts, kept):
     return Touch(
         ints, F, np.zeros((nc, 27)), np.zeros((nc, 7)), np.zeros((nc, 54)), V, np.zeros((nc, width)),
         np.zeros((nc, 3)), np.zeros(nc), U, np.zeros(U.shape), np.zeros((nc, 4), np.int64), np.zeros((nc, 24)),
-        np.zeros((nc, width)), np.zeros(U.shape), np.zeros(nc, np.int64), np.zeros((nc, 4), np.int64), np.zeros((nc, 24)), np.zeros(1),
-        beside.limits, np.zeros((beside.limits.where.shape[0], 7)), beside.rows, make_rows(beside.rows), beside.cone,
+        np.zeros((nc, width)), np.zeros(U.shape), np.zeros(nc, np.int64), np.zeros((nc, 4), np.int64),
+        np.zeros((nc, 24)), np.zeros(1), beside.limits, np.zeros((beside.limits.where.shape[0], 7)), beside.rows,
+        make_rows(beside.rows), beside.cone,
     )  # fmt: skip
 
 
@@ -300,7 +301,8 @@ def report_contacts(contacts, T, count, B, rows, counts, k):
         # the point of body a that touched, where it is at the end, in the world
         x = add3(world_point(B.P1, a, row3(T.Z, c, 9)), ld3(T.Z, c, 15))
         x = sub3(x, ld3(B.P1, 0, 9))
-        rows[k, c, 0], rows[k, c, 1], rows[k, c, 2], rows[k, c, 3] = T.ints[c, 3], T.F[c, FEATURE], T.g[c, 0] + T.X[c, 6], gamma
+        rows[k, c, 0], rows[k, c, 1] = T.ints[c, 3], T.F[c, FEATURE]
+        rows[k, c, 2], rows[k, c, 3] = T.g[c, 0] + T.X[c, 6], gamma
         for e in range(3):
             rows[k, c, 4 + e] = f[e]
             rows[k, c, 7 + e] = x[e]

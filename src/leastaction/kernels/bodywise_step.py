@@ -117,26 +117,25 @@ def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rat
     solution that belongs to another motion. touched (2,): contacts of the last step, and whether there was one.
     """
     now, looks = find(contacts, system.tree, x, control, h, B, T, touched[0]), 0
-    tried = now
+    sure = now
     while True:
         good = solve_contact(
-            (T, limits, tried), system, plan, t, h, x, pc, control, active, rate_of, mass, numbers[0], numbers[1],
+            (T, limits, now), system, plan, t, h, x, pc, control, active, rate_of, mass, numbers[0], numbers[1],
             numbers[2], touched[1] == 0 and looks == 0, most, B, E, f, L, ua, count,
         )  # fmt: skip
-        if not good and tried == now:
-            break
-        if not good:
+        if not good and now > sure:
             # there is no solution with what was missed
-            tried, looks = now, LOOKS
+            now, looks = sure, LOOKS
             continue
-        now = tried
-        if looks == LOOKS:
+        sure = now
+        if not good or looks == LOOKS:
             break
+        # once more, from here, with the contacts that were missed
         looks += 1
-        tried = find_missed(contacts, B, T, now)
-        if tried == now:
-            break
         shift_of(system.tree, x, B.x1, B.guess)
+        now = find_missed(contacts, B, T, sure)
+        if now == sure:
+            break
     touched[0], touched[1] = now, 1
     return good
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from leastaction.kernels._calls import call_control
 from leastaction.kernels._jit import entry
-from leastaction.kernels.bodywise import keep_bodies, make_bodies, move_bodies, shifted
-from leastaction.kernels.bodywise_barrier import find, scales
+from leastaction.kernels.bodywise import keep_bodies, make_bodies, move_bodies, shift_of, shifted
+from leastaction.kernels.bodywise_barrier import find, find_missed, scales
 from leastaction.kernels.bodywise_contact import (
     contact_directions,
     make_touch,
@@ -93,6 +93,13 @@ def open_step(system, plan, now, x, p, rates, known, past, lengths, address, eff
 def find_contacts(contacts, tree, x, control, h, count, B, T):
     """Contacts that may close in this step; how many. count: those of the last step."""
     return find(contacts, tree, x, control, h, B, T, count)
+
+
+@entry
+def find_more(contacts, tree, x, count, B, T):
+    """Contacts that the solved step missed, added to those it has; how many. The solution is the next guess."""
+    shift_of(tree, x, B.x1, B.guess)
+    return find_missed(contacts, B, T, count)
 
 
 @entry

@@ -32,7 +32,6 @@ from leastaction.kernels.contact_shapes import (
     write_line,
     write_lines,
     write_plane,
-    write_points,
 )
 from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, scale3, sub3, tmatvec
 

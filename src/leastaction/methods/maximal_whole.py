@@ -153,6 +153,7 @@ class Stepper:
         ]  # fmt: skip
         if self.contacts is not None:
             todo.append((parts.find_contacts, (self.contacts, tree, x, self.control, 0.1, 0, self.B, self.T)))
+            todo.append((parts.find_more, (self.contacts, tree, x, 0, self.B, self.T)))
             todo.append((parts.report, (self.T, 0, self.B, *out[2:], 0)))
         for function, given in todo:
             function.compile(tuple(typeof(each) for each in given))
@@ -338,6 +339,27 @@ def solve_contact(step: Stepper, first: bool, count: Any) -> bool:
     return False
 
 
+def solve_looking(step: Stepper, first: bool, count: Any) -> bool:
+    """The same, and once more with the contacts that were missed, as ``bodywise_step.solve_step`` does it."""
+    from leastaction.kernels.bodywise_barrier import LOOKS
+
+    sure, looks = step.count, 0
+    while True:
+        step.prepare((_FORCES,) * step.count, _ONE)
+        good = solve_contact(step, first and looks == 0, count)
+        if not good and step.count > sure:
+            # there is no solution with what was missed
+            step.count, looks = sure, LOOKS
+            continue
+        sure = step.count
+        if not good or looks == LOOKS or step.contacts is None:
+            return good
+        looks += 1
+        step.count = int(step.parts.find_more(step.contacts, step.system.tree, step.x, sure, step.B, step.T))
+        if step.count == sure:
+            return True
+
+
 # --- rollouts -------------------------------------------------------------------------------------------------------
 def rollout(
     model: Model, choice: Choice, plan: Any, contacts: Any, limits: Any, effort: FloatArray, kept: Any, uniform: bool,
@@ -382,8 +404,7 @@ def rollout(
                 xi = past[:, 0] * (h / lengths[0]) if known[0] > 0 and attempt == 0 else step.B.guess.copy()
                 good = solve_seed(step, xi, count)
             elif touching:
-                step.prepare((_FORCES,) * step.count, _ONE)
-                good = solve_contact(step, known[2] == 0, count)
+                good = solve_looking(step, known[2] == 0, count)
             else:
                 step.prepare((), _ONE)
                 good = solve_smooth(step, attempt == 0 and known[0] > 0, count)
