@@ -27,7 +27,6 @@ from leastaction.kernels.bodywise_contact import (
     rows_at_end,
     rows_at_start,
     start_contacts,
-    stay_inside,
 )
 from leastaction.kernels.bodywise_forces import spring_blocks
 from leastaction.kernels.bodywise_graph import clear_couplings, solve_bodies
@@ -43,7 +42,7 @@ from leastaction.spatial._source.vector import dot3, sub3
 # Counter of steps that had to be tried again.
 RESTARTS = 2
 
-# Depth at the end of a step, over the way there, at which a contact counts as missed; how often they are looked for.
+# Depth at the end of a step, over the way there, from which a contact counts as missed; how often they are looked for.
 MISSED, LOOKS = 0.02, 2
 
 
@@ -92,21 +91,21 @@ def find(contacts, tree, x, control, h, B, T, count):
         T.mu[k] = contacts.numbers[T.ints[k, 3], 0]
         for e in range(width):
             T.V[k, e] = T.old_V[T.match[k], e] if T.match[k] >= 0 else 0.0
-    rows_at_start(now, B, T)
+    rows_at_start(now, h, B, T)
     limits_at_start(T.limits, x, control, h, T.N)
     return now
 
 
 @sweep
-def find_missed(contacts, B, T, count):
+def find_missed(contacts, h, B, T, count):
     """Contacts that are too deep at k+1 and were not the nearest ones at k, added to the frozen ones; how many now."""
     found, now = count, features(contacts, B.P1, 0.0, T.way[0], True, T.new_ints, T.new_F)
     for k in range(now):
         kind, a, b = T.new_ints[k, 0], T.new_ints[k, 1], T.new_ints[k, 2]
         before = gap(kind, T.new_F, k, ld9(B.P0, a, 0), ld3(B.P0, a, 9), ld9(B.P0, b, 0), ld3(B.P0, b, 9))[0]
         after = gap(kind, T.new_F, k, ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9))[0]
-        deep = least_gap(before) - after
-        if deep > MISSED * abs(after - before) + 1.0e-7 * B.unit[0] and found < T.ints.shape[0]:
+        deep = least_gap(before, h) - after
+        if deep > MISSED * abs(after - before) + 0.1 * h * h and found < T.ints.shape[0]:
             for e in range(4):
                 T.ints[found, e] = T.new_ints[k, e]
             for e in range(24):
@@ -116,7 +115,7 @@ def find_missed(contacts, B, T, count):
             T.mu[found] = contacts.numbers[T.ints[found, 3], 0]
             found += 1
     if found > count:
-        rows_at_start(found, B, T)
+        rows_at_start(found, h, B, T)
     return found
 
 
@@ -135,7 +134,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
     closed, alpha, steps, good, started = True, 1.0, 0, False, False
     while True:
         largest, _, scale, open, _, reach = evaluate(
-            touch, system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
+            (T, limits, nc, started), system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
         )
         if not math.isfinite(largest):
             break
@@ -147,7 +146,6 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
             start_contacts(nc, T, limits, B.x1, warm, cold, s0, g0)
             started = True
             continue
-        stay_inside(nc, T, B.x1)
         mean, largest_product, off, work = products(nc, T, limits, B.x1)
         tight = max(rtol, 4.0e-15) * (1.0 + reach)
         if (

@@ -24,7 +24,7 @@ import math
 
 from leastaction.kernels._jit import PART_OPTIONS, either, kernel
 
-LOOSE = 1.01
+LOOSE = 1.001
 """How far a step may leave the friction cone, times its radius: near the border of a round cone a force cannot turn
 without leaving it. It is put back before the next iteration."""
 
@@ -157,8 +157,8 @@ def _keep_in_cone(cone, T, k):
 
 
 @either(_keep_in_cone, PART_OPTIONS)
-def keep_friction_inside(cone, T, k):
-    """Back into the cones after a step. A pyramid has straight sides and an equation for its slip: it needs nothing."""
+def keep_in_cone(cone, T, k):
+    """Friction back into its cones after a step. A pyramid has straight sides and an equation of the slip, no need."""
 
 
 # --- how far off ----------------------------------------------------------------------------------------------------

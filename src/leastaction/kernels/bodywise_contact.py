@@ -9,8 +9,8 @@ gamma is the normal force and beta the friction force, in newtons; s the gap and
 bounds the slip; o is the product of the second-order cone (Alizadeh and Goldfarb 2003). Every product is an energy, so
 one barrier kappa fits all. Material points that touch do not slip; balls and rims roll by their true angle. A gap that
 is negative at k, because another feature was nearer before, is not closed at once, which would shoot the body out: a
-step takes RECOVERED of it back, so that phi stands for phi - (1 - RECOVERED) phi(k) there. Solved for the forces,
-(dgamma, dbeta) = c0 - Kc (dphi, dd), a contact adds to its bodies
+step takes back RECOVERED of what is deeper than h^2, so that phi stands for phi - (1 - RECOVERED) (phi(k) + h^2) there.
+Solved for the forces, (dgamma, dbeta) = c0 - Kc (dphi, dd), a contact adds to its bodies
 
     W -= h G0^T (f + c0)        D += h G0^T Kc G1        G0 at k: force to wrench;  G1: motion to (dphi, dd)
 
@@ -55,7 +55,7 @@ from leastaction.kernels.bodywise_cone import (
     forces_of,
     friction_direction,
     friction_products,
-    keep_friction_inside,
+    keep_in_cone,
     start_friction,
 )
 from leastaction.kernels.bodywise_graph import add_to
@@ -147,9 +147,9 @@ def tangents(n):
 
 
 @kernel
-def least_gap(phi):
-    """The least gap at k+1 of a contact with the gap phi at k."""
-    return (1.0 - RECOVERED) * min(phi, 0.0)
+def least_gap(phi, h):
+    """The least gap at k+1 of a contact with the gap phi at k; what falls in a step is taken back at once."""
+    return (1.0 - RECOVERED) * min(phi + h * h, 0.0)
 
 
 @kernel
@@ -159,7 +159,7 @@ def wrench(x, f):
 
 
 @sweep
-def rows_at_start(count, B, T):
+def rows_at_start(count, h, B, T):
     """Normals, tangents, material points, levers and G0 of all contacts at k, and of inequalities."""
     inequality_rows(T.rows, B.P0, T.R, False)
     for k in range(count):
@@ -179,7 +179,7 @@ def rows_at_start(count, B, T):
         st3(T.Z, k, 18, sub3(cb, zb))
         st3(T.X, k, 0, za)
         st3(T.X, k, 3, zb)
-        T.X[k, 6] = least_gap(phi)
+        T.X[k, 6] = least_gap(phi, h)
         st6(T.G, k, 0, wrench(ca, n))
         st6(T.G, k, 6, wrench(ca, t))
         st6(T.G, k, 12, wrench(ca, u))
@@ -364,13 +364,13 @@ def move_contacts(count, T, limits, alpha):
 
 @sweep
 def stay_inside(count, T, x1):
-    """Gap and slip are no linear functions of the motion: take a gap as it is, and keep friction inside."""
+    """Gap and slip are no linear functions of the motion: take a gap as it is, and keep friction inside its cones."""
     settle_bounds(T.limits, T, x1)
     for k in range(count):
         if T.g[k, 0] > 0.5 * T.V[k, 0]:
             T.V[k, 0] = T.g[k, 0]
         if T.mu[k] > 0.0:
-            keep_friction_inside(T.cone, T, k)
+            keep_in_cone(T.cone, T, k)
 
 
 @sweep

@@ -35,7 +35,6 @@ from leastaction.kernels.bodywise_contact import (
     move_contacts,
     push_bodies,
     rows_at_start,
-    stay_inside,
 )
 from leastaction.kernels.bodywise_forces import spring_blocks
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
@@ -62,7 +61,7 @@ def _nothing(contacts, T, limits, count):
 @either(_nothing, MEMORY_OPTIONS)
 def touching(contacts, T, limits, count):
     """What ``evaluate`` takes."""
-    return T, limits, count
+    return T, limits, count, False
 
 
 @optional(None, MEMORY_OPTIONS)
@@ -105,7 +104,7 @@ def put_forces(contacts, T, limits, moves, count, e):
 @optional(None)
 def start_rows(contacts, T, limits, count, x, tau, h, B):
     """Rows of contacts, limits and inequalities at the start of the step."""
-    rows_at_start(count, B, T)
+    rows_at_start(count, h, B, T)
     limits_at_start(limits, x, tau, h, T.N)
 
 
@@ -246,8 +245,7 @@ def polish(contacts, T, limits, count, system, plan, t, h, x, pc, control, activ
            ua):  # fmt: skip
     """Newton steps at the barrier itself, as a step ends where products are near it."""
     for _ in range(4):
-        evaluate((T, limits, count), system, t, h, x, pc, control, active, rate_of, True, B, f, L, ua)
-        stay_inside(count, T, B.x1)
+        evaluate((T, limits, count, True), system, t, h, x, pc, control, active, rate_of, True, B, f, L, ua)
         clear_couplings(plan, E, B.W)
         spring_blocks(system.forces, plan, B, E, h)
         link_blocks(system.loops, plan, h, mass, B, E, L)

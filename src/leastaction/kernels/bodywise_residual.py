@@ -1,6 +1,7 @@
 """Residual of a body-wise step: everything that acts, at one iterate.
 
-``touch`` is None, or (T, limits, number of contacts) of ``bodywise_contact``.
+``touch`` is None, or (T, limits, number of contacts) of ``bodywise_contact`` and whether iterations need their
+variables inside their cones.
 """
 
 # mypy: ignore-errors
@@ -10,7 +11,7 @@ import math
 
 from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels.bodywise import clear_blocks, own_residuals, place_bodies, start_bodies
-from leastaction.kernels.bodywise_contact import contact_forces, rows_at_end
+from leastaction.kernels.bodywise_contact import contact_forces, rows_at_end, stay_inside
 from leastaction.kernels.bodywise_forces import joint_terms, spring_impulses, start_forces
 from leastaction.kernels.bodywise_links import end_links, start_links
 from leastaction.kernels.layout import IU, IX, KIND, PRISMATIC
@@ -85,6 +86,8 @@ def tolerances(B, rtol, scale, reach, farthest, h, nu):
 @optional(None)
 def touch_forces(touch, h, B):
     """Gaps and slips at the end of the step, and forces of contacts and limits."""
-    T, limits, count = touch
+    T, limits, count, inside = touch
     rows_at_end(count, B, T)
+    if inside:
+        stay_inside(count, T, B.x1)
     contact_forces(count, T, limits, h, B)

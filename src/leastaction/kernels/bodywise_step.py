@@ -133,7 +133,7 @@ def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rat
         # once more, from here, with the contacts that were missed
         looks += 1
         shift_of(system.tree, x, B.x1, B.guess)
-        now = find_missed(contacts, B, T, sure)
+        now = find_missed(contacts, h, B, T, sure)
         if now == sure:
             break
     touched[0], touched[1] = now, 1

@@ -27,7 +27,6 @@ from leastaction.kernels.bodywise_contact import (
     report_contacts,
     rows_at_end,
     start_contacts,
-    stay_inside,
 )
 from leastaction.kernels.bodywise_forces import spring_blocks
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count
@@ -96,10 +95,10 @@ def find_contacts(contacts, tree, x, control, h, count, B, T):
 
 
 @entry
-def find_more(contacts, tree, x, count, B, T):
+def find_more(contacts, tree, x, h, count, B, T):
     """Contacts that the solved step missed, added to those it has; how many. The solution is the next guess."""
     shift_of(tree, x, B.x1, B.guess)
-    return find_missed(contacts, B, T, count)
+    return find_missed(contacts, h, B, T, count)
 
 
 @entry
@@ -116,7 +115,7 @@ def look(touch, system, now, x, drive, closed, what, warm, cold, s0, g0, room, f
     if what == STARTING:
         wider, s0, g0 = s0, 1.0, 1.0
     largest, squares, scale, gap, gaps, reach = evaluate(
-        touch, system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
+        (T, limits, count, what == INSIDE), system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
     )
     found[LARGEST], found[SQUARES], found[SCALE], found[GAP], found[GAPS], found[REACH] = (
         largest, squares, scale, gap, gaps, reach,
@@ -127,7 +126,6 @@ def look(touch, system, now, x, drive, closed, what, warm, cold, s0, g0, room, f
         s0 *= wider
         start_contacts(count, T, limits, B.x1, warm, cold, s0, g0)
     elif what == INSIDE:
-        stay_inside(count, T, B.x1)
         found[MEAN], found[MOST], found[OFF], found[WORK] = products(count, T, limits, B.x1)
     return s0, g0
 

@@ -153,7 +153,7 @@ class Stepper:
         ]  # fmt: skip
         if self.contacts is not None:
             todo.append((parts.find_contacts, (self.contacts, tree, x, self.control, 0.1, 0, self.B, self.T)))
-            todo.append((parts.find_more, (self.contacts, tree, x, 0, self.B, self.T)))
+            todo.append((parts.find_more, (self.contacts, tree, x, 0.1, 0, self.B, self.T)))
             todo.append((parts.report, (self.T, 0, self.B, *out[2:], 0)))
         for function, given in todo:
             function.compile(tuple(typeof(each) for each in given))
@@ -355,7 +355,8 @@ def solve_looking(step: Stepper, first: bool, count: Any) -> bool:
         if not good or looks == LOOKS or step.contacts is None:
             return good
         looks += 1
-        step.count = int(step.parts.find_more(step.contacts, step.system.tree, step.x, sure, step.B, step.T))
+        parts, given = step.parts, (step.contacts, step.system.tree, step.x, step.now[1], sure, step.B, step.T)
+        step.count = int(parts.find_more(*given))
         if step.count == sure:
             return True
 
