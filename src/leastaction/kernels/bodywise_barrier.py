@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 from leastaction.kernels._jit import kernel, optional, sweep
-from leastaction.kernels._lanes import ld3, ld9
+from leastaction.kernels._lanes import ld3, ld9, st3
 from leastaction.kernels.bodywise import keep_bodies, move_bodies, place_bodies, shifted
 from leastaction.kernels.bodywise_bounds import limits_at_start
 from leastaction.kernels.bodywise_contact import (
@@ -34,10 +34,10 @@ from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_lin
 from leastaction.kernels.bodywise_residual import evaluate, rounding_of
 from leastaction.kernels.contact_features import features, same_contacts
 from leastaction.kernels.contact_gap import gap
-from leastaction.kernels.contact_layout import REACH
+from leastaction.kernels.contact_layout import DB, FEATURE, PLANE, REACH, XA, XB
 from leastaction.kernels.counts import ITERATIONS, MOST
 from leastaction.kernels.layout import MASS
-from leastaction.spatial._source.vector import dot3, sub3
+from leastaction.spatial._source.vector import dot3, sub3, tmatvec
 
 # Counter of steps that had to be tried again.
 RESTARTS = 2
@@ -98,21 +98,30 @@ def find(contacts, tree, x, control, h, B, T, count):
 
 @sweep
 def find_missed(contacts, h, B, T, count):
-    """Contacts that are too deep at k+1 and were not the nearest ones at k, added to the frozen ones; how many now."""
-    found, now = count, features(contacts, B.P1, 0.0, T.way[0], True, T.new_ints, T.new_F)
+    """Contacts that are too deep at k+1 and were not the nearest ones at k, added to the frozen ones; how many now.
+
+    The points that touch at k+1 are frozen as they are, and the plane between them: where the nearest points of two
+    round or sharp features run along them within the step, its force would act at another place than its gap.
+    """
+    found, now, most = count, features(contacts, B.P1, 0.0, T.way[0], True, T.new_ints, T.new_F), T.ints.shape[0]
     for k in range(now):
-        kind, a, b = T.new_ints[k, 0], T.new_ints[k, 1], T.new_ints[k, 2]
-        before = gap(kind, T.new_F, k, ld9(B.P0, a, 0), ld3(B.P0, a, 9), ld9(B.P0, b, 0), ld3(B.P0, b, 9))[0]
-        after = gap(kind, T.new_F, k, ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9))[0]
-        deep = least_gap(before, h) - after
-        if deep > MISSED * abs(after - before) + 0.1 * h * h and found < T.ints.shape[0]:
-            for e in range(4):
-                T.ints[found, e] = T.new_ints[k, e]
-            for e in range(24):
-                T.F[found, e] = T.new_F[k, e]
+        if found == most:
+            break
+        a, b = T.new_ints[k, 1], T.new_ints[k, 2]
+        Ra, pa, Rb, pb = ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9)
+        after, n, _, _, ca, cb = gap(T.new_ints[k, 0], T.new_F, k, Ra, pa, Rb, pb)
+        for e in range(24):
+            T.F[found, e] = 0.0
+        st3(T.F, found, XA, tmatvec(Ra, sub3(ca, pa)))
+        st3(T.F, found, XB, tmatvec(Rb, sub3(cb, pb)))
+        st3(T.F, found, DB, tmatvec(Rb, n))
+        T.F[found, FEATURE] = T.new_F[k, FEATURE]
+        before = gap(PLANE, T.F, found, ld9(B.P0, a, 0), ld3(B.P0, a, 9), ld9(B.P0, b, 0), ld3(B.P0, b, 9))[0]
+        if least_gap(before, h) - after > MISSED * abs(after - before) + 0.1 * h * h:
+            T.ints[found, 0], T.ints[found, 1], T.ints[found, 2], T.ints[found, 3] = PLANE, a, b, T.new_ints[k, 3]
             for e in range(T.V.shape[1]):
                 T.V[found, e] = 0.0
-            T.mu[found] = contacts.numbers[T.ints[found, 3], 0]
+            T.mu[found] = contacts.numbers[T.new_ints[k, 3], 0]
             found += 1
     if found > count:
         rows_at_start(found, h, B, T)
