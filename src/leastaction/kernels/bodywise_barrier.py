@@ -2,8 +2,8 @@
 
 Primal-dual, with one step length for everything. Each iteration is one sweep of the recursion, with the contacts
 eliminated (``bodywise_contact``). It starts from the forces of the last step (warm); a step that does not converge so
-is tried again from scales of the motion alone (cold), then from the configuration at k, which is always feasible, then
-with wide gaps.
+is tried again from scales of the motion alone (cold), then from the configuration at k, which is always feasible, with
+friction that stays inside its cones, then with wide gaps.
 
     kappa    barrier: product of gap and force, joules        s0, g0   scales of a gap and of a force in an impact
     sigma    reduction of the mean product aimed at           alpha    step length
@@ -18,6 +18,7 @@ from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld9, st3
 from leastaction.kernels.bodywise import keep_bodies, move_bodies, place_bodies, shifted
 from leastaction.kernels.bodywise_bounds import limits_at_start
+from leastaction.kernels.bodywise_cone import LOOSE
 from leastaction.kernels.bodywise_contact import (
     contact_blocks,
     contact_directions,
@@ -84,8 +85,8 @@ def find(contacts, tree, x, control, h, B, T, count):
             T.old_F[k, e] = T.F[k, e]
         for e in range(width):
             T.old_V[k, e] = T.V[k, e]
-    T.way[0] = 2.0 * most + 20.0 * h * h + 1.0e-3
-    now = features(contacts, B.P0, T.way[0], T.way[0], False, T.ints, T.F)
+    T.tune[0] = 2.0 * most + 20.0 * h * h + 1.0e-3
+    now = features(contacts, B.P0, T.tune[0], T.tune[0], False, T.ints, T.F)
     same_contacts(T.ints, T.F, now, T.old_ints, T.old_F, count, T.match)
     for k in range(now):
         T.mu[k] = contacts.numbers[T.ints[k, 3], 0]
@@ -103,7 +104,7 @@ def find_missed(contacts, h, B, T, count):
     The points that touch at k+1 are frozen as they are, and the plane between them: where the nearest points of two
     round or sharp features run along them within the step, its force would act at another place than its gap.
     """
-    found, now, most = count, features(contacts, B.P1, 0.0, T.way[0], True, T.new_ints, T.new_F), T.ints.shape[0]
+    found, now, most = count, features(contacts, B.P1, 0.0, T.tune[0], True, T.new_ints, T.new_F), T.ints.shape[0]
     for k in range(now):
         if found == most:
             break
@@ -117,7 +118,7 @@ def find_missed(contacts, h, B, T, count):
         st3(T.F, found, DB, tmatvec(Rb, n))
         T.F[found, FEATURE] = T.new_F[k, FEATURE]
         before = gap(PLANE, T.F, found, ld9(B.P0, a, 0), ld3(B.P0, a, 9), ld9(B.P0, b, 0), ld3(B.P0, b, 9))[0]
-        if least_gap(before, h) - after > MISSED * abs(after - before) + 0.1 * h * h:
+        if least_gap(before, h) - after > MISSED * abs(after - before) + h * h:
             T.ints[found, 0], T.ints[found, 1], T.ints[found, 2], T.ints[found, 3] = PLANE, a, b, T.new_ints[k, 3]
             for e in range(T.V.shape[1]):
                 T.V[found, e] = 0.0
@@ -214,6 +215,7 @@ def solve_contact(touch, system, plan, t, h, x, pc, control, active, rate_of, ma
         if attempt > 1 or (attempt == 1 and not first):
             count[RESTARTS] += 1
         shifted(tree, x, B.xi, B.x1)
+        touch[0].tune[1] = LOOSE if attempt < 2 else 1.0
         if iterate(
             touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rtol, barrier, warm, attempt > 0,
             attempt == 3, most if attempt == 0 else 4 * most, B, E, f, L, ua, count,

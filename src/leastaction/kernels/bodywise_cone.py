@@ -118,13 +118,15 @@ def cone_step(x0, x1, x2, d0, d1, d2):
 
 
 def _cone_direction(cone, T, k, kappa, dg, db1, db2, e1, e2):
-    """The same for the exact cone: dpsi, which bounds no step, as psi is put above the slip after it."""
+    """The same for the exact cone: dpsi. It bounds no loose step, as psi is put above the slip after it."""
     mu, gamma, b1, b2, psi = T.mu[k], T.V[k, 1], T.V[k, 2], T.V[k, 3], T.V[k, 4]
     d1, d2, x = T.g[k, 1], T.g[k, 2], mu * gamma
     left = kappa - x * psi - b1 * d1 - b2 * d2
     dpsi = (left - psi * mu * dg - d1 * db1 - d2 * db2 - b1 * e1 - b2 * e2) / x
     T.dV[k, 4] = dpsi
-    return cone_step(LOOSE * x, b1, b2, LOOSE * mu * dg, db1, db2)
+    loose = T.tune[1]
+    a = cone_step(loose * x, b1, b2, loose * mu * dg, db1, db2)
+    return a if loose > 1.0 else min(a, cone_step(psi, d1, d2, dpsi, e1, e2))
 
 
 @either(_cone_direction, PART_OPTIONS)

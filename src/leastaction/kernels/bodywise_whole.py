@@ -354,12 +354,14 @@ def put_contacts(Z, T, kappa, h, res, values):
             res[first + e] -= c0[e]
             values[cc + 4 * e] += 1.0
             G0 = ld6(T.G, k, 6 * e)
-            put_column(values, ac, 3, e, at_point(G0, pa), -h)
+            if ca >= 0:
+                put_column(values, ac, 3, e, at_point(G0, pa), -h)
             if cb >= 0:
                 put_column(values, bc, 3, e, at_point(G0, pb), h)
-        put_contact_row(values, ca, T, k, 18, r0, 0, pa)
-        put_contact_row(values, ca, T, k, 18, r1, 1, pa)
-        put_contact_row(values, ca, T, k, 18, r2, 2, pa)
+        if ca >= 0:
+            put_contact_row(values, ca, T, k, 18, r0, 0, pa)
+            put_contact_row(values, ca, T, k, 18, r1, 1, pa)
+            put_contact_row(values, ca, T, k, 18, r2, 2, pa)
         if cb >= 0:
             put_contact_row(values, cb, T, k, 36, r0, 0, pb)
             put_contact_row(values, cb, T, k, 36, r1, 1, pb)

@@ -327,6 +327,8 @@ def iterate(step: Stepper, cold: bool, wide: bool, most: int, count: Any) -> boo
 
 def solve_contact(step: Stepper, first: bool, count: Any) -> bool:
     """A step with contacts and limits; True if one of the attempts converges."""
+    from leastaction.kernels.bodywise_cone import LOOSE
+
     for attempt in range(4):
         if attempt == 0 and first:
             continue
@@ -334,6 +336,7 @@ def solve_contact(step: Stepper, first: bool, count: Any) -> bool:
             count[CUTS] += 1
         # the guess, or the configuration at k, which is feasible
         step.put_guess(step.B.guess if attempt < 2 else np.zeros_like(step.B.guess))
+        step.T.tune[1] = LOOSE if attempt < 2 else 1.0
         if iterate(step, attempt > 0, attempt == 3, step.most if attempt == 0 else 4 * step.most, count):
             return True
     return False

@@ -6,6 +6,8 @@ A solid is (kind, size): "sphere" (radius,), "capsule" and "cylinder" (radius, h
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from leastaction.kernels import contact_layout as cl
@@ -82,32 +84,69 @@ def _shortened(y: FloatArray, radius: float) -> FloatArray:
     return np.asarray(y * np.minimum(1.0, radius / length))
 
 
-def distances(
-    one: Solid, poses_a: FloatArray, two: Solid, poses_b: FloatArray, steps: int = 2000
-) -> tuple[FloatArray, FloatArray]:
-    """Distances (n,) of two solids at n pairs of poses (n, 4, 4), 0 where they meet, and differences (n, 3) of points.
+Nearest = Callable[[FloatArray], FloatArray]
+"""Of points (n, 3), the nearest points of n convex sets."""
 
-    Accelerated projected gradients: from a point of the first solid to the second and back, with momentum that starts
-    again where it does not help.
-    """
 
-    def nearest(solid: Solid, poses: FloatArray, x: FloatArray) -> FloatArray:
-        R, p = poses[:, :3, :3], poses[:, :3, 3]
+def placed(solid: Solid, poses: FloatArray) -> Nearest:
+    """Projection on a solid at n poses (n, 4, 4)."""
+    R, p = poses[:, :3, :3], poses[:, :3, 3]
+
+    def nearest(x: FloatArray) -> FloatArray:
         local = np.einsum("nji,nj->ni", R, x - p)
         return np.asarray(np.einsum("nij,nj->ni", R, projection(solid, local)) + p)
 
-    x = nearest(one, poses_a, poses_b[:, :3, 3])
+    return nearest
+
+
+def triangles(corners: FloatArray) -> Nearest:
+    """Projection on n triangles with corners (n, 3, 3)."""
+    a, u, v = corners[:, 0], corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    n = np.cross(u, v)
+    frames = np.linalg.inv(np.stack([u, v, n], axis=2))
+
+    def nearest(x: FloatArray) -> FloatArray:
+        # the foot in the plane, or the nearest point of an edge
+        weights = np.einsum("nij,nj->ni", frames, x - a)[:, :2]
+        inside = (weights >= 0.0).all(axis=1) & (weights.sum(axis=1) <= 1.0)
+        best = a + weights[:, :1] * u + weights[:, 1:] * v
+        far = np.where(inside, -1.0, np.inf)
+        for k in range(3):
+            p, e = corners[:, k], corners[:, (k + 1) % 3] - corners[:, k]
+            t = np.clip(np.einsum("ni,ni->n", e, x - p) / np.einsum("ni,ni->n", e, e), 0.0, 1.0)
+            y = p + t[:, None] * e
+            d = np.linalg.norm(x - y, axis=1)
+            best, far = np.where((d < far)[:, None], y, best), np.minimum(d, far)
+        return np.asarray(best)
+
+    return nearest
+
+
+def apart(one: Nearest, two: Nearest, start: FloatArray, steps: int = 2000) -> tuple[FloatArray, FloatArray]:
+    """Distances (n,) of n pairs of convex sets, 0 where they meet, and differences (n, 3) of their nearest points.
+
+    Accelerated projected gradients: from a point of the first set to the second and back, with momentum that starts
+    again where it does not help.
+    """
+    x = one(start)
     y, t = x, np.ones((len(x), 1))
     best = np.full((len(x), 1), np.inf)
     for _ in range(steps):
-        new = nearest(one, poses_a, nearest(two, poses_b, y))
-        length = np.linalg.norm(new - nearest(two, poses_b, new), axis=1)[:, None]
+        new = one(two(y))
+        length = np.linalg.norm(new - two(new), axis=1)[:, None]
         ahead = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         # where the step is longer than before, forget the momentum and go on from the best point
         good = length <= best
         y = np.where(good, new + (t - 1.0) / ahead * (new - x), x)
         x, t, best = np.where(good, new, x), np.where(good, ahead, 1.0), np.minimum(length, best)
-    return best[:, 0], x - nearest(two, poses_b, x)
+    return best[:, 0], x - two(x)
+
+
+def distances(
+    one: Solid, poses_a: FloatArray, two: Solid, poses_b: FloatArray, steps: int = 2000
+) -> tuple[FloatArray, FloatArray]:
+    """Distances (n,) of two solids at n pairs of poses (n, 4, 4), and differences (n, 3) of points; see ``apart``."""
+    return apart(placed(one, poses_a), placed(two, poses_b), poses_b[:, :3, 3], steps)
 
 
 def support(solid: Solid, direction: FloatArray) -> FloatArray:

@@ -291,7 +291,9 @@ def _touch_tables(
     touch = np.full((len(contacts), 6), -1, dtype=np.int64)
     for k, contact in enumerate(contacts):
         c, a, b = ("contact", k), ("body", contact.a), ("body", contact.b)
-        touch[k, :4] = block.first[c], block(c, c), block(c, a), block(a, c)
+        touch[k, :2] = block.first[c], block(c, c)
+        if contact.a > 0:
+            touch[k, 2:4] = block(c, a), block(a, c)
         if contact.b > 0:
             touch[k, 4:] = block(c, b), block(b, c)
     bound = np.full((len(limits), 8), -1, dtype=np.int64)
