@@ -33,7 +33,7 @@ _LIMITS = {
     (cl.SPHERE, cl.HEIGHTS): 4,
     (cl.CAPSULE, cl.HEIGHTS): 16,
     (cl.CYLINDER, cl.HEIGHTS): 32,
-    (cl.BOX, cl.HEIGHTS): 24,
+    (cl.BOX, cl.HEIGHTS): 32,
     (cl.CAPSULE, cl.CAPSULE): 5,
     (cl.CAPSULE, cl.CYLINDER): 7,
     (cl.CAPSULE, cl.BOX): 8,
