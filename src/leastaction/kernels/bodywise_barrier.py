@@ -60,20 +60,33 @@ def scales(tree, B, h, mass, count):
 
 
 @sweep
-def find(contacts, tree, x, control, h, B, T, count):
-    """Contacts that may close in this step, frozen at k, with the variables they had; returns how many."""
-    # what bodies may move in a step: twice the guess, and what gravity adds
-    shifted(tree, x, B.guess, B.x1)
-    place_bodies(tree, B, True, h)
-    most, far = 0.0, 0.0
-    for k in range(contacts.frames.shape[0]):
-        if math.isfinite(contacts.frames[k, REACH]):
-            far = max(far, contacts.frames[k, REACH])
+def largest_motion(tree, B, far):
+    """How far a point of a body, at most ``far`` from its origin, moves from k to k+1."""
+    most = 0.0
     for i in range(1, tree.rows.shape[0]):
         d, trace = sub3(ld3(B.P1, i, 9), ld3(B.P0, i, 9)), 0.0
         for e in range(9):
             trace += B.P0[i, e] * B.P1[i, e]
         most = max(most, math.sqrt(dot3(d, d)) + far * math.sqrt(max(0.0, 3.0 - trace)))
+    return most
+
+
+@kernel
+def too_far(tree, B, T, count):
+    """Whether bodies that touch move so far that it may be the solution of another motion: contacts push nothing on."""
+    return count > 0 and largest_motion(tree, B, T.tune[2]) > T.tune[0]
+
+
+@sweep
+def find(contacts, tree, x, control, h, B, T, count):
+    """Contacts that may close in this step, frozen at k, with the variables they had; returns how many."""
+    # what bodies may move in a step: twice the guess, and what gravity adds
+    shifted(tree, x, B.guess, B.x1)
+    place_bodies(tree, B, True, h)
+    T.tune[2] = 0.0
+    for k in range(contacts.frames.shape[0]):
+        if math.isfinite(contacts.frames[k, REACH]):
+            T.tune[2] = max(T.tune[2], contacts.frames[k, REACH])
     # contacts and limits of the last step
     width = T.V.shape[1]
     for k in range(T.U.shape[0]):
@@ -85,8 +98,8 @@ def find(contacts, tree, x, control, h, B, T, count):
             T.old_F[k, e] = T.F[k, e]
         for e in range(width):
             T.old_V[k, e] = T.V[k, e]
-    T.tune[0] = 2.0 * most + 20.0 * h * h + 1.0e-3
-    now = features(contacts, B.P0, T.tune[0], T.tune[0], False, T.ints, T.F)
+    T.tune[0] = 2.0 * largest_motion(tree, B, T.tune[2]) + 20.0 * h * h + 1.0e-3
+    now = features(contacts, B.P0, B.P1, T.tune[0], False, T.ints, T.F)
     same_contacts(T.ints, T.F, now, T.old_ints, T.old_F, count, T.match)
     for k in range(now):
         T.mu[k] = contacts.numbers[T.ints[k, 3], 0]
@@ -104,7 +117,7 @@ def find_missed(contacts, h, B, T, count):
     The points that touch at k+1 are frozen as they are, and the plane between them: where the nearest points of two
     round or sharp features run along them within the step, its force would act at another place than its gap.
     """
-    found, now, most = count, features(contacts, B.P1, 0.0, T.tune[0], True, T.new_ints, T.new_F), T.ints.shape[0]
+    found, now, most = count, features(contacts, B.P1, B.P1, 0.0, True, T.new_ints, T.new_F), T.ints.shape[0]
     for k in range(now):
         if found == most:
             break
@@ -118,7 +131,8 @@ def find_missed(contacts, h, B, T, count):
         st3(T.F, found, DB, tmatvec(Rb, n))
         T.F[found, FEATURE] = T.new_F[k, FEATURE]
         before = gap(PLANE, T.F, found, ld9(B.P0, a, 0), ld3(B.P0, a, 9), ld9(B.P0, b, 0), ld3(B.P0, b, 9))[0]
-        if least_gap(before, h) - after > MISSED * abs(after - before) + h * h:
+        # nothing gets deeper than what bodies may move
+        if after > -T.tune[0] and least_gap(before, h) - after > MISSED * abs(after - before) + h * h:
             T.ints[found, 0], T.ints[found, 1], T.ints[found, 2], T.ints[found, 3] = PLANE, a, b, T.new_ints[k, 3]
             for e in range(T.V.shape[1]):
                 T.V[found, e] = 0.0
@@ -216,9 +230,10 @@ def solve_contact(touch, system, plan, t, h, x, pc, control, active, rate_of, ma
             count[RESTARTS] += 1
         shifted(tree, x, B.xi, B.x1)
         touch[0].tune[1] = LOOSE if attempt < 2 else 1.0
-        if iterate(
+        good = iterate(
             touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rtol, barrier, warm, attempt > 0,
             attempt == 3, most if attempt == 0 else 4 * most, B, E, f, L, ua, count,
-        ):  # fmt: skip
+        )  # fmt: skip
+        if good and (attempt > 1 or not too_far(tree, B, touch[0], touch[2])):
             return True
     return False

@@ -25,8 +25,8 @@ import math
 from leastaction.kernels._jit import PART_OPTIONS, either, kernel
 
 LOOSE = 1.001
-"""How far a step may leave the friction cone, times its radius: near the border of a round cone a force cannot turn
-without leaving it. It is put back before the next iteration."""
+"""How far a step may leave the cones of friction and slip, times their radius: near the border of a round cone a force
+cannot turn without leaving it. Both are put back before the next iteration."""
 
 OFF = 0.1
 """Smallest distance from the border of a cone, as a part of that on the curve of the barrier."""
@@ -118,7 +118,7 @@ def cone_step(x0, x1, x2, d0, d1, d2):
 
 
 def _cone_direction(cone, T, k, kappa, dg, db1, db2, e1, e2):
-    """The same for the exact cone: dpsi. It bounds no loose step, as psi is put above the slip after it."""
+    """The same for the exact cone: dpsi."""
     mu, gamma, b1, b2, psi = T.mu[k], T.V[k, 1], T.V[k, 2], T.V[k, 3], T.V[k, 4]
     d1, d2, x = T.g[k, 1], T.g[k, 2], mu * gamma
     left = kappa - x * psi - b1 * d1 - b2 * d2
@@ -126,7 +126,7 @@ def _cone_direction(cone, T, k, kappa, dg, db1, db2, e1, e2):
     T.dV[k, 4] = dpsi
     loose = T.tune[1]
     a = cone_step(loose * x, b1, b2, loose * mu * dg, db1, db2)
-    return a if loose > 1.0 else min(a, cone_step(psi, d1, d2, dpsi, e1, e2))
+    return min(a, cone_step(loose * psi, d1, d2, loose * dpsi, e1, e2))
 
 
 @either(_cone_direction, PART_OPTIONS)

@@ -18,7 +18,7 @@ import numpy as np
 from leastaction.kernels._calls import call_control
 from leastaction.kernels._jit import entry
 from leastaction.kernels.bodywise import keep_bodies, make_bodies, move_bodies, shift_of, shifted
-from leastaction.kernels.bodywise_barrier import find, find_missed, scales
+from leastaction.kernels.bodywise_barrier import find, find_missed, scales, too_far
 from leastaction.kernels.bodywise_contact import (
     contact_directions,
     make_touch,
@@ -99,6 +99,12 @@ def find_more(contacts, tree, x, h, count, B, T):
     """Contacts that the solved step missed, added to those it has; how many. The solution is the next guess."""
     shift_of(tree, x, B.x1, B.guess)
     return find_missed(contacts, h, B, T, count)
+
+
+@entry
+def is_too_far(touch, tree, B):
+    """``too_far`` as an entry."""
+    return too_far(tree, B, touch[0], touch[2])
 
 
 @entry

@@ -162,11 +162,11 @@ def stays_nearest(one, two):
 
 
 @sweep
-def features(contacts, P, margin, way, changing, ints, floats):
+def features(contacts, P, Q, margin, changing, ints, floats):
     """Fill the tables of contacts (see ``contact_layout``) at the poses P; how many rows were filled.
 
-    way: metres that a body may move in the step. changing: only those pairs of which a motion can change the nearest
-    features.
+    Q: poses that are expected at the end of the step. changing: only those pairs of which a motion can change the
+    nearest features.
     """
     count = 0
     for p in range(contacts.pairs.shape[0]):
@@ -183,7 +183,7 @@ def features(contacts, P, margin, way, changing, ints, floats):
             reach = contacts.frames[sa, REACH] + contacts.frames[sb, REACH] + margin
             far = dot3(d, d) > reach * reach
         if not far:
-            out = (ints, floats, P, margin, p, count + contacts.pairs[p, 2], count, way)
+            out = (ints, floats, P, margin, p, count + contacts.pairs[p, 2], count, Q)
             count = pair_contacts(contacts, out, count, sa, sb)
     return count
 
@@ -210,7 +210,7 @@ def same_contacts(ints, floats, count, old_ints, old_floats, old_count, match):
 @entry
 def find_contacts(contacts, P, margin, ints, floats):
     """``features`` as an entry."""
-    return features(contacts, P, margin, margin, False, ints, floats)
+    return features(contacts, P, P, margin, False, ints, floats)
 
 
 @entry

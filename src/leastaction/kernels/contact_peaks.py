@@ -144,7 +144,7 @@ def point_solid(contacts, out, count, field, i, j, sa, solid):
 
 # --- edges of the grid ----------------------------------------------------------------------------------------------
 @sweep
-def edge_box(out, count, feature, b, x, e, half, f, g, solid):
+def edge_box(out, count, number, i, j, b, x, e, half, f, g, solid):
     """An edge of the grid across the edges of a box."""
     a, Ra, ca, h = solid
     for k in range(12):
@@ -162,9 +162,9 @@ def edge_box(out, count, feature, b, x, e, half, f, g, solid):
             continue
         # the normal of two that are nearly parallel would turn too fast
         if sine < PARALLEL:
-            count = write_plane(out, count, feature + k, a, pa, 0.0, b, pb, n)
+            count = write_plane(out, count, feature_of(number + k // 8, i, j, k % 8), a, pa, 0.0, b, pb, n)
         else:
-            count = write_lines(out, count, feature + k, a, pa, 0.0, ea, b, pb, 0.0, e, n)
+            count = write_lines(out, count, feature_of(number + k // 8, i, j, k % 8), a, pa, 0.0, ea, b, pb, 0.0, e, n)
     return count
 
 
@@ -181,11 +181,12 @@ def edge_solid(contacts, out, count, field, i, j, which, A, B, C, D, sa, solid):
     a, Ra, ca, size = solid
     x, half, code = axpy3(0.5 * length, e, A), 0.5 * length, contacts.shapes[sa, CODE]
     # 16 numbers for each of the three edges of a cell
-    feature = feature_of(PEAK + 1 + 2 * which, i, j, 0)
+    number = PEAK + 1 + 2 * which
+    feature = feature_of(number, i, j, 0)
     if code == CAPSULE:
         return segment_edge(out, count, feature, a, ca, column(Ra, 2), size[1], size[0], field[1], x, e, half, f, g)
     if code == BOX:
-        return edge_box(out, count, feature, field[1], x, e, half, f, g, solid)
+        return edge_box(out, count, number, i, j, field[1], x, e, half, f, g, solid)
     return edge_cylinder(out, count, feature, feature + 1, field[1], x, e, half, f, g, a, Ra, ca, size[0], size[1])
 
 

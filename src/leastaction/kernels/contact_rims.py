@@ -46,9 +46,9 @@ def rim_face(out, count, feature, rim, pose, A, B, C):
     if not (nearest or on_triangle(low, A, u, v)):
         return count
     xb, normal = add3(c, matvec(R, A)), matvec(R, n)
-    if rolls(out, s, r):
-        x = add3(c, matvec(R, y))
-        return write(out, count, up - r * s, DISC, feature, a, x, r, matvec(R, e), b, xb, 0.0, normal, 1.0)
+    x, axis = add3(c, matvec(R, y)), matvec(R, e)
+    if rolls(out, a, x, axis, r, b, normal):
+        return write(out, count, up - r * s, DISC, feature, a, x, r, axis, b, xb, 0.0, normal, 1.0)
     return write_plane(out, count, feature, a, add3(c, matvec(R, low)), 0.0, b, xb, normal)
 
 

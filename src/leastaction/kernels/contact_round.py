@@ -187,11 +187,12 @@ def rim_point(m, e, R, radius, x):
 
 
 @kernel
-def not_past(apart, x, m, n, radius):
+def not_past(apart, x, m, n, radius, length):
     """Whether a point x that is behind a rim (middle m, normal n of its cap) is inside the cylinder, not past it."""
     d = sub3(x, m)
     z = dot3(n, d)
-    return apart > -1e-3 * radius or (z <= 0.0 and dot3(d, d) - z * z <= radius * radius and apart > -0.5 * radius)
+    inside = -length <= z <= 0.0 and dot3(d, d) - z * z <= radius * radius
+    return apart > -1e-3 * radius or (inside and apart > -0.5 * radius)
 
 
 @sweep
@@ -255,7 +256,7 @@ def segment_rim(out, count, feature, a, xa, ea, ha, ra, f, g, b, Rb, cb, rb, hb)
         lean = LEAN if apart - ra > -FLAT * rb else CONE
         if dot3(n, u) < -lean or dot3(n, cap) < -lean or dot3(n, f) > lean or dot3(n, g) > lean:
             continue
-        if not_past(apart, pa, m, cap, rb):
+        if not_past(apart, pa, m, cap, rb, 2.0 * hb):
             count = write_lines(out, count, feature + k, a, pa, ra, ea, b, x, 0.0, tangent, n)
     return count
 
@@ -294,12 +295,12 @@ def rims_plane(out, count, feature, a, Ra, ca, ra, ha, b, xb, n, deep, b_box, R,
     """
     e = column(Ra, 2)
     c = dot3(n, e)
-    low, s = unit_or(axpy3(-c, e, n), column(Ra, 0))
+    low, _ = unit_or(axpy3(-c, e, n), column(Ra, 0))
     turn = cross(e, low)
     for k in range(2):
         m = axpy3(ha if k == 0 else -ha, e, ca)
         number = feature + (STAND + 1) * k
-        if rolls(out, s, ra):
+        if rolls(out, a, m, e, ra, b, n):
             x = axpy3(-ra, low, m)
             if over(x, n, deep, b_box, R, xb, h):
                 count = write(out, count, dot3(n, sub3(x, xb)), DISC, number, a, m, ra, e, b, xb, 0.0, n, 1.0)
@@ -393,7 +394,7 @@ def rim_side(out, count, feature, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
 
 
 @sweep
-def rim_rim(out, count, feature, a, Ra, ma, na, ra, b, Rb, mb, nb, rb):
+def rim_rim(out, count, feature, a, Ra, ma, na, ra, b, Rb, mb, nb, rb, hb):
     """The rims of two caps (middles m, outward normals n) where they cross, as their tangents.
 
     The search starts from the points of the first rim in the plane of the second, or on the second circle where the
@@ -436,7 +437,7 @@ def rim_rim(out, count, feature, a, Ra, ma, na, ra, b, Rb, mb, nb, rb):
         last = xa
         away = dot3(n, sub3(xa, xb))
         lean = LEAN if away > -FLAT * rb else CONE
-        if new and sine >= PARALLEL and apart >= -lean and not_past(away, xa, mb, nb, rb):
+        if new and sine >= PARALLEL and apart >= -lean and not_past(away, xa, mb, nb, rb, 2.0 * hb):
             count = write_lines(out, count, feature + k, a, xa, 0.0, ta, b, xb, 0.0, tb, n)
     return count
 
@@ -471,7 +472,7 @@ def cylinder_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
     for k in range(4):
         pa, pb = scale3(1.0 if k % 2 == 0 else -1.0, ea), scale3(1.0 if k < 2 else -1.0, eb)
         qa, qb = axpy3(ha, pa, ca), axpy3(hb, pb, cb)
-        count = rim_rim(out, count, 30 + 2 * k, a, Ra, qa, pa, ra, b, Rb, qb, pb, rb)
+        count = rim_rim(out, count, 30 + 2 * k, a, Ra, qa, pa, ra, b, Rb, qb, pb, rb, hb)
     count = rim_side(out, count, 40, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb)
     count = rim_side(out, count, 50, b, Rb, cb, rb, hb, a, Ra, ca, ra, ha)
     return without_false(out, first, count, False, a, Ra, ca, ra, ha, Rb, cb, rb, hb, (0.0, 0.0, 0.0))

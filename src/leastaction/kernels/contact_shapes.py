@@ -2,9 +2,9 @@
 
 Contacts are found in world axes about the kernels' origin and stored in row frames. ``out`` is the state of the search:
 
-    out = (ints, floats, P, margin, pair, limit, first, way)
+    out = (ints, floats, P, margin, pair, limit, first, Q)
         tables to fill, poses of the rows, largest gap that is kept, the pair, the rows of the tables that are its own
-        (from first on, below limit), metres that a body may move in the step
+        (from first on, below limit), poses that are expected at the end of the step
     count
         rows filled so far, passed in and returned
 
@@ -53,9 +53,11 @@ PARALLEL = 0.1
 FLAT = 1e-6
 """Depth, relative to the size of a face, up to which a point lies on the face."""
 
-TILT, STEEP = 0.1, 0.5
-"""Sines of the tilt of a rim over a plane: below the first it stands on some of its points, above the second it is a
-disc; between them it is a disc if it cannot fall flat within a step."""
+TILT = 0.1
+"""Sine of the tilt of a rim over a plane; if it is below this, now or at the end of the step, it stands on points."""
+
+RUN = 0.88
+"""Cosine of the angle, 0.5 rad, by which the lowest point of a disc may go round within a step."""
 
 STAND = 8
 """How many points it stands on, one of them the lowest: a flat disc has no lowest point, and needs three to stand."""
@@ -138,9 +140,19 @@ def write_lines(out, count, feature, a, xa, ra, ea, b, xb, rb, eb, toward):
 
 
 @kernel
-def rolls(out, s, r):
-    """Whether a rim of radius r with a tilt of sine s is a disc."""
-    return s > TILT and s > min(STEEP, out[7] / r)
+def rolls(out, a, m, e, r, b, n):
+    """Whether a rim of row a (middle m, axis e, radius r) is a disc over a plane of row b with normal n.
+
+    In the expected motion it must stay tilted, also where an impact turns what its middle comes down into rotation, and
+    its lowest point must not run away: the force acts at the one at k, the gap is that of the one at k+1.
+    """
+    P, Q = out[2], out[7]
+    e1, n1 = matvec(row9(Q, a, 0), tmatvec(row9(P, a, 0), e)), matvec(row9(Q, b, 0), tmatvec(row9(P, b, 0), n))
+    m1 = add3(row3(Q, a, 9), matvec(row9(Q, a, 0), tmatvec(row9(P, a, 0), sub3(m, row3(P, a, 9)))))
+    down = dot3(n, sub3(m, row3(P, b, 9))) - dot3(n1, sub3(m1, row3(Q, b, 9)))
+    low, s = unit_or(axpy3(-dot3(n, e), e, n), e)
+    low1, s1 = unit_or(axpy3(-dot3(n1, e1), e1, n1), e1)
+    return min(s, s1) - max(down, 0.0) / r > TILT and dot3(low, low1) > RUN
 
 
 @kernel

@@ -153,6 +153,7 @@ class Stepper:
         ]  # fmt: skip
         if self.contacts is not None:
             todo.append((parts.find_contacts, (self.contacts, tree, x, self.control, 0.1, 0, self.B, self.T)))
+            todo.append((parts.is_too_far, (self.touch, tree, self.B)))
             todo.append((parts.find_more, (self.contacts, tree, x, 0.1, 0, self.B, self.T)))
             todo.append((parts.report, (self.T, 0, self.B, *out[2:], 0)))
         for function, given in todo:
@@ -337,7 +338,8 @@ def solve_contact(step: Stepper, first: bool, count: Any) -> bool:
         # the guess, or the configuration at k, which is feasible
         step.put_guess(step.B.guess if attempt < 2 else np.zeros_like(step.B.guess))
         step.T.tune[1] = LOOSE if attempt < 2 else 1.0
-        if iterate(step, attempt > 0, attempt == 3, step.most if attempt == 0 else 4 * step.most, count):
+        good = iterate(step, attempt > 0, attempt == 3, step.most if attempt == 0 else 4 * step.most, count)
+        if good and (attempt > 1 or not step.parts.is_too_far(step.touch, step.system.tree, step.B)):
             return True
     return False
 
