@@ -117,3 +117,17 @@ def test_an_ellipsoid_touches_heights_where_its_gap_is_zero():
         assert low - 1e-14 <= found.gap.min() <= high + 1e-14
 
 
+
+
+def test_every_contact_of_a_pair_has_its_own_number():
+    rng = np.random.default_rng(5)
+    heights = 0.02 * rng.normal(size=(15, 15))
+    for name, (shape, _) in SOLIDS.items():
+        found = Touching(on_ground(shape, heights=heights, spacing=0.06), {"a": np.eye(4)})
+        for T in random_poses(60, rng):
+            T[:3, 3] = [*rng.uniform(-0.1, 0.1, 2), 0.2]
+            found.put({"a": T})
+            found.find(0.05)
+            numbers = found.floats[: found.count, cl.FEATURE]
+            assert len(set(numbers.tolist())) == len(numbers), name
+            assert numbers.max(initial=0.0) < 2.0**53
