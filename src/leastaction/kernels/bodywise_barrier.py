@@ -157,7 +157,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
             B.rho[i, e] = 0.0
     closed, alpha, steps, good, started = True, 1.0, 0, False, False
     while True:
-        largest, _, scale, open, _, reach = evaluate(
+        largest, _, scale, apart, _, reach = evaluate(
             (T, limits, nc, started), system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
         )
         if not math.isfinite(largest):
@@ -175,7 +175,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
         if (
             steps > 0
             and largest <= rtol * scale + rounding_of(B, reach, h, nu)
-            and open <= tight
+            and apart <= tight
             and off <= min(tight * B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
             and largest_product <= 1.5 * barrier
         ):

@@ -65,6 +65,12 @@ def feature_of(ball, i, j, which):
     return (((ball << 18) + (i & 262143)) << 21) + ((j & 262143) << 3) + which
 
 
+@kernel
+def neighbour(k):
+    """Steps to neighbour k of a point of the grid: (1, 0), (1, -1), (0, -1), (-1, 0), (-1, 1), (0, 1)."""
+    return (1 if k < 2 else (-1 if 3 <= k < 5 else 0)), (-1 if 1 <= k < 3 else (1 if k >= 4 else 0))
+
+
 @sweep
 def grid_point(contacts, s, i, j):
     """Point (i, j) of the grid in the field's frame; beyond the border on the line through the last two heights."""
@@ -214,8 +220,7 @@ def corner(contacts, out, found, feature, body, s, pose, M, y, i, j, A):
     """The point A = (i, j) of the grid, if it is nearer than the six edges that end there."""
     b, R, c = pose
     for k in range(6):
-        # (1, 0), (1, -1), (0, -1), (-1, 0), (-1, 1), (0, 1)
-        di, dj = (1 if k < 2 else (-1 if 3 <= k < 5 else 0)), (-1 if 1 <= k < 3 else (1 if k >= 4 else 0))
+        di, dj = neighbour(k)
         _, q = seen(contacts, s, M, y, i + di, j + dj)
         u = sub3(q, A[1])
         if dot3(u, A[1]) < -EDGE * dot3(u, u):

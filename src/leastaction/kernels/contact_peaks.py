@@ -21,7 +21,7 @@ from leastaction.kernels._jit import kernel, sweep
 from leastaction.kernels.contact_boxes import extent, part
 from leastaction.kernels.contact_depth import half_width
 from leastaction.kernels.contact_gap import unit_or
-from leastaction.kernels.contact_heights import cell_of, feature_of, grid_point
+from leastaction.kernels.contact_heights import cell_of, feature_of, grid_point, neighbour
 from leastaction.kernels.contact_layout import BOX, CAPSULE, CODE, COUNT, COUNT_Y, REACH, SIZE
 from leastaction.kernels.contact_round import CONE, LEAN, box_edge, edge_cylinder, nearest, segment_edge
 from leastaction.kernels.contact_shapes import PARALLEL, column, shape_pose, write_line, write_lines, write_plane
@@ -36,12 +36,6 @@ STRAIGHT = 1e-3
 
 PEAK = 32
 """First number of these features among those of a shape (see ``feature_of``)."""
-
-
-@kernel
-def neighbour(k):
-    """Steps to neighbour k (0 to 5) of a point of the grid, in order around it; k and (k + 3) % 6 lie opposite."""
-    return (1 if k < 2 else (-1 if 3 <= k < 5 else 0)), (-1 if 1 <= k < 3 else (1 if k >= 4 else 0))
 
 
 @kernel
