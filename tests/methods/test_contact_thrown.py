@@ -65,7 +65,7 @@ def surface(shape, n=3000):
 
 
 def height_at(ground, x, y):
-    """Heights of the ground."""
+    """Heights of the ground; none beyond the grid, where it goes on in straight lines."""
     if not GROUNDS[ground]:
         return np.zeros_like(x)
     z, step = np.asarray(GROUNDS[ground]["heights"]), GROUNDS[ground]["spacing"]
@@ -75,7 +75,8 @@ def height_at(ground, x, y):
     low = z[i, j] + u * (z[i + 1, j] - z[i, j]) + v * (z[i, j + 1] - z[i, j])
     far = z[i + 1, j + 1]
     high = far + (1 - u) * (z[i, j + 1] - far) + (1 - v) * (z[i + 1, j] - far)
-    return np.where(u + v <= 1, low, high)
+    inside = (f >= 0) & (f <= len(z) - 1) & (g >= 0) & (g <= z.shape[1] - 1)
+    return np.where(inside, np.where(u + v <= 1, low, high), -np.inf)
 
 
 def deepest(shape, ground, run):
@@ -105,10 +106,10 @@ def test_on_the_plane(shape):
 @pytest.mark.parametrize("ground", ["rough", "steep", "fine", "ridges"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_on_a_height_field(shape, ground):
-    # measured for 12 starts each
+    # measured at most in 20 throws each: discs 19 and 5.2 mJ, others 5.2 and 1.2 mJ; 0.65 mm and 30 um
     discs = shape == "disc"
     check(shape, ground, 12, 0.01, 5e-2 if discs else 5e-3, 1e-3)
-    check(shape, ground, 12, 0.0025, 1e-2 if discs else 1e-3, 5e-3 if shape == "rod" else 1e-4)
+    check(shape, ground, 12, 0.0025, 1e-2 if discs else 1e-3, 1e-4)
 
 
 def peak():
@@ -154,7 +155,7 @@ def test_a_disc_that_lands_flat_and_spins():
         v = landing * np.exp(0.3 * rng.normal(size=6))
         start = model.state({"root": [0, 0, 0.02 + 1e-10, 1, 0, 0, 0]}, {"root": v})
         run = la.simulate(model, start, dt=0.0025, duration=0.0025, method=la.Maximal())
-        # measured at most 16; 55 where a step must stay inside the cones
+        # measured at most 18; 55 where a step must stay inside the cones
         assert run.report.counters["iterations"] < 25
         assert run.report.counters["restarts"] == 0
 
