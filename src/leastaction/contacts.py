@@ -31,7 +31,7 @@ class Contacts:
         gap: distance, metres.
         normal_force: newtons, along the normal from the second body to the first.
         force: (rows, most, 3) force on the first body, world axes, newtons: normal force and friction.
-        point: (rows, most, 3) where, in the world, metres.
+        point: (rows, most, 3) where the force acts, in the world, metres.
         slip: how far the two bodies slid over each other in the step, metres.
     """
 

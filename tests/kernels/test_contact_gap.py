@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leastaction.kernels import contact_gap
+from leastaction.kernels import contact_gap, contact_points
 from leastaction.kernels import contact_layout as cl
 from leastaction.reference import contact_geometry as reference
 from leastaction.reference.contact_samples import random_poses
@@ -59,6 +59,30 @@ def test_gap_and_derivative_are_those_of_the_definition(kind):
     assert worst[1] < 1e-9  # measured 1.5e-10
     assert worst[2] < 1e-9  # measured 1.4e-10
     assert worst[3] < 1e-14  # measured 2e-15
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_points_that_touch_move_as_their_rows_say(kind):
+    rng = np.random.default_rng(2)
+    worst = 0.0
+    for _ in range(20):
+        row, poses, f = random_row(rng), random_poses(2, rng, 1.0), rng.normal(size=(2, 3))
+        row[cl.SIGN] = 1.0 if KINDS[kind] == cl.LINES else row[cl.SIGN]
+
+        def number(a, b, row=row, f=f):
+            *_, ca, cb = measured(KINDS[kind], row, a, b)
+            return f[0] @ ca + f[1] @ cb
+
+        P = np.array([np.concatenate([T[:3, :3].ravel(), T[:3, 3]]) for T in poses])
+        found, expected = np.full((2, 6), np.nan), np.zeros((2, 6))
+        contact_points.touching_rows(np.array([[KINDS[kind], 0, 1, 0]]), row[None], 0, P, f, found)
+        for side, c in np.ndindex(2, 6):
+            for sign in (1.0, -1.0):
+                moved = list(poses)
+                moved[side] = reference.moved(poses[side], sign * 1e-6 * np.eye(6)[c])
+                expected[side, c] += sign * number(*moved) / 2e-6
+        worst = max(worst, np.abs(found - expected).max() / (1.0 + np.abs(expected).max()))
+    assert worst < 3e-9  # measured 3e-10
 
 
 def row_of(xa=(0, 0, 0), ra=0.0, xb=(0, 0, 0), rb=0.0, da=(0, 0, 0), db=(0, 0, 0), sign=1.0):

@@ -7,9 +7,14 @@ al. 2023). With mu the friction coefficient and T = (t, u) two tangents:
 
 gamma is the normal force and beta the friction force, in newtons; s the gap and d the slip of the step, in metres; psi
 bounds the slip; o is the product of the second-order cone (Alizadeh and Goldfarb 2003). Every product is an energy, so
-one barrier kappa fits all. Material points that touch do not slip; balls and rims roll by their true angle. A gap that
-is negative at k, because another feature was nearer before, is not closed at once, which would shoot the body out: a
-step takes back RECOVERED of what is deeper than h^2, so that phi stands for phi - (1 - RECOVERED) (phi(k) + h^2) there.
+one barrier kappa fits all. Material points that touch do not slip. What is round rolls: with z a material point (its
+middle), theta the turn of the body in the step and c the point that touches, its surface moves at the contact by
+
+    z(k+1) - z(k) + theta x (l(k) + l(k+1)) / 2        l = c - z
+
+which is of second order also where the lever l turns. A gap that is negative at k, because another feature was nearer
+before, is not closed at once, which would shoot the body out: a step takes back RECOVERED of what is deeper than h^2,
+so that phi stands for phi - (1 - RECOVERED) (phi(k) + h^2) there.
 Solved for the forces, (dgamma, dbeta) = c0 - Kc (dphi, dd), a contact adds to its bodies
 
     W -= h G0^T (f + c0)        D += h G0^T Kc G1        G0 at k: force to wrench;  G1: motion to (dphi, dd)
@@ -19,7 +24,7 @@ so that one iteration is the exact Newton direction of the whole system. The con
 (``bodywise_bounds``).
 
     ints (nc, 4), F (nc, 24)   frozen contacts, see ``contact_layout``
-    Z (nc, 27)                 n0, t, u at k; the material points za, zb in their rows; levers la, lb of round surfaces
+    Z (nc, 21)                 n0, t, u at k; the material points za, zb in their rows; levers la, lb at k
     X (nc, 7)                  za, zb at k; the least gap at k+1, zero unless the gap is negative at k
     G (nc, 54)                 G0 (18; the other body has its negative), G1 of body a (18), of body b (18)
     V (nc, 5 + sides), dV      s, gamma, beta (2), psi; multipliers of the sides of a pyramid; and their directions
@@ -62,7 +67,8 @@ from leastaction.kernels.bodywise_cone import (
 from leastaction.kernels.bodywise_graph import add_to
 from leastaction.kernels.bodywise_recursion import less_outer, load_block, scaled6, store_block
 from leastaction.kernels.contact_gap import gap
-from leastaction.kernels.contact_layout import DISC, ELLIPSOID, FEATURE, RA, RB, XA
+from leastaction.kernels.contact_layout import DISC, ELLIPSOID, FEATURE, PLANE, RA, RB, XA
+from leastaction.kernels.contact_points import point_rows
 from leastaction.kernels.forces import row3, world_point
 from leastaction.kernels.layout import Constraints, Floats, Ints
 from leastaction.spatial._source.so3 import dexp_inv_times, log
@@ -81,8 +87,8 @@ from leastaction.spatial._source.vector import (
     transpose,
 )
 
-# pair, feature, gap (m), normal force (N), force on body a in the world (3, N), point (3, m), slip in the step (m),
-# row of body a
+# pair, feature, gap (m), normal force (N), force on body a in the world (3, N), point where it acts (3, m), slip in the
+# step (m), row of body a
 CONTACT_COLUMNS = 12
 
 
@@ -128,7 +134,7 @@ def make_touch(contacts, kept):
     ints, F, V, U, beside = kept
     nc, width = V.shape
     return Touch(
-        ints, F, np.zeros((nc, 27)), np.zeros((nc, 7)), np.zeros((nc, 54)), V, np.zeros((nc, width)),
+        ints, F, np.zeros((nc, 21)), np.zeros((nc, 7)), np.zeros((nc, 54)), V, np.zeros((nc, width)),
         np.zeros((nc, 3)), np.zeros(nc), U, np.zeros(U.shape), np.zeros((nc, 4), np.int64), np.zeros((nc, 24)),
         np.zeros((nc, width)), np.zeros(U.shape), np.zeros(nc, np.int64), np.zeros((nc, 4), np.int64),
         np.zeros((nc, 24)), np.ones(3), beside.limits, np.zeros((beside.limits.where.shape[0], 7)), beside.rows,
@@ -187,13 +193,18 @@ def rows_at_start(count, h, B, T):
 
 
 @kernel
-def slip_rows(B, T, k, i, point, place, lever, o, sign):
-    """Displacement of the surface of one body at a contact, and the rows of its tangential parts, times sign."""
+def slip_rows(B, T, k, i, point, place, lever, o, sign, round, c):
+    """Displacement of the surface of one body at a contact, rows of its tangential parts, times sign, and its turn.
+
+    c: the point of the surface that touches at k+1. The rows take the lever as constant.
+    """
     z = world_point(B.P1, i, row3(T.Z, k, point))
-    move, l = sub3(z, ld3(T.X, k, place)), ld3(T.Z, k, lever)
+    move, theta = sub3(z, ld3(T.X, k, place)), (0.0, 0.0, 0.0)
     t, u = ld3(T.Z, k, 3), ld3(T.Z, k, 6)
     row_t, row_u = wrench(z, t), wrench(z, u)
-    if dot3(l, l) > 0.0:
+    if round:
+        # the mean of the levers at both ends
+        l = scale3(0.5, add3(ld3(T.Z, k, lever), sub3(c, z)))
         theta = log(matmul(ld9(B.P1, i, 0), transpose(ld9(B.P0, i, 0))))
         back = scale3(-1.0, theta)
         move = add3(move, cross(theta, l))
@@ -202,7 +213,23 @@ def slip_rows(B, T, k, i, point, place, lever, o, sign):
         row_u = axpy6(1.0, join(dexp_inv_times(back, cross(l, u)), zero), row_u)
     st6(T.G, k, o + 6, scaled6(sign, row_t))
     st6(T.G, k, o + 12, scaled6(sign, row_u))
-    return move
+    return move, theta
+
+
+@kernel
+def rolling_rows(B, T, k, Ra, pa, Rb, pb, n, ca, turn_a, turn_b):
+    """What the change of the levers at k+1 adds to the rows of the slip."""
+    i, j = T.ints[k, 1], T.ints[k, 2]
+    for e in range(2):
+        # the levers are ca - za and cb - zb
+        t, o = ld3(T.Z, k, 3 + 3 * e), 24 + 6 * e
+        fa, fb = scale3(0.5, cross(t, turn_a)), scale3(-0.5, cross(t, turn_b))
+        row_a, row_b = point_rows(T.ints[k, 0], T.F, k, Ra, pa, Rb, pb, n, ca, fa, fb)
+        row_a = axpy6(-1.0, wrench(world_point(B.P1, i, row3(T.Z, k, 9)), fa), row_a)
+        st6(T.G, k, o, axpy6(1.0, row_a, ld6(T.G, k, o)))
+        if j > 0:
+            row_b = axpy6(-1.0, wrench(world_point(B.P1, j, row3(T.Z, k, 12)), fb), row_b)
+            st6(T.G, k, o + 18, axpy6(1.0, row_b, ld6(T.G, k, o + 18)))
 
 
 @sweep
@@ -210,15 +237,21 @@ def rows_at_end(count, B, T):
     """Gaps, slips and G1 of all contacts and inequalities at k+1."""
     inequality_rows(T.rows, B.P1, T.R, True)
     for k in range(count):
-        a, b = T.ints[k, 1], T.ints[k, 2]
-        phi, _, ga, gb, _, _ = gap(
-            T.ints[k, 0], T.F, k, ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9)
-        )
+        kind, a, b = T.ints[k, 0], T.ints[k, 1], T.ints[k, 2]
+        Ra, pa, Rb, pb = ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9)
+        phi, n, ga, gb, ca, cb = gap(kind, T.F, k, Ra, pa, Rb, pb)
         st6(T.G, k, 18, ga)
         st6(T.G, k, 36, gb)
-        move = slip_rows(B, T, k, a, 9, 0, 15, 18, 1.0)
+        la, lb = ld3(T.Z, k, 15), ld3(T.Z, k, 18)
+        round = dot3(la, la) + dot3(lb, lb) > 0.0
+        move, turn_a = slip_rows(B, T, k, a, 9, 0, 15, 18, 1.0, round, ca)
+        turn_b = (0.0, 0.0, 0.0)
         if b > 0:
-            move = sub3(move, slip_rows(B, T, k, b, 12, 3, 18, 36, -1.0))
+            back, turn_b = slip_rows(B, T, k, b, 12, 3, 18, 36, -1.0, round, cb)
+            move = sub3(move, back)
+        # a ball on fixed ground touches with a lever that does not turn
+        if round and (b > 0 or kind != PLANE):
+            rolling_rows(B, T, k, Ra, pa, Rb, pb, n, ca, turn_a, turn_b)
         T.g[k, 0] = phi - T.X[k, 6]
         T.g[k, 1] = dot3(ld3(T.Z, k, 3), move)
         T.g[k, 2] = dot3(ld3(T.Z, k, 6), move)
@@ -298,17 +331,15 @@ def report_contacts(contacts, T, count, B, rows, counts, k):
     for c in range(count):
         gamma, b1, b2 = T.V[c, 1], T.V[c, 2], T.V[c, 3]
         f = axpy3(b2, ld3(T.Z, c, 6), axpy3(b1, ld3(T.Z, c, 3), scale3(gamma, ld3(T.Z, c, 0))))
-        a = T.ints[c, 1]
-        # the point of body a that touched, where it is at the end, in the world
-        x = add3(world_point(B.P1, a, row3(T.Z, c, 9)), ld3(T.Z, c, 15))
-        x = sub3(x, ld3(B.P1, 0, 9))
+        # where the force acts: the point of body a that touches at k, in the world
+        x = sub3(add3(ld3(T.X, c, 0), ld3(T.Z, c, 15)), ld3(B.P1, 0, 9))
         rows[k, c, 0], rows[k, c, 1] = T.ints[c, 3], T.F[c, FEATURE]
         rows[k, c, 2], rows[k, c, 3] = T.g[c, 0] + T.X[c, 6], gamma
         for e in range(3):
             rows[k, c, 4 + e] = f[e]
             rows[k, c, 7 + e] = x[e]
         rows[k, c, 10] = math.sqrt(T.g[c, 1] * T.g[c, 1] + T.g[c, 2] * T.g[c, 2])
-        rows[k, c, 11] = a
+        rows[k, c, 11] = T.ints[c, 1]
 
 
 @optional(0)
