@@ -132,7 +132,7 @@ STANDS = {
     "capsule overhang": (la.Capsule(0.1, 0.5), la.pose(xyz=(0, 0.5, 0.2), rpy=(np.pi / 2, 0, 0)), [0, 2]),
     "capsule across": (la.Capsule(0.1, 2.0), la.pose(xyz=(0, 0, 0.2), rpy=(np.pi / 2, 0, 0)), [2, 2]),
     "cylinder": (la.Cylinder(0.2, 0.4), la.pose(xyz=(0, 0, 0.3)), [0] * 8),
-    "cylinder overhang": (la.Cylinder(0.2, 0.4), la.pose(xyz=(0.45, 0, 0.3)), [0, 0, 0, 0, 0, 2, 2]),
+    "cylinder overhang": (la.Cylinder(0.2, 0.4), la.pose(xyz=(0.45, 0, 0.3)), [0, 0, 0, 0, 0, 6, 6]),
     "lying cylinder": (la.Cylinder(0.2, 0.4), la.pose(xyz=(0, 0, 0.3), rpy=(np.pi / 2, 0, 0)), [4, 4]),
 }
 

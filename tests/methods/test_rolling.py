@@ -22,7 +22,7 @@ def fixed(m, name, shape, **placed):
 
 
 def rolling(body, position, quat, spin, lever, ground=(0.0, 0.0, 0.0)):
-    """Coordinates and rates of a free body that touches, at ``lever`` from its middle, what moves there by ``ground``."""
+    """Coordinates and rates of a free body that touches, ``lever`` from its middle, what moves by ``ground`` there."""
     R = quaternion.to_matrix(quat)
     v = ground - np.cross(spin, lever)
     return {f"to_{body}": [*position, *quat]}, {f"to_{body}": [*(R.T @ spin), *(R.T @ v)]}

@@ -67,7 +67,7 @@ from leastaction.kernels.bodywise_cone import (
 from leastaction.kernels.bodywise_graph import add_to
 from leastaction.kernels.bodywise_recursion import less_outer, load_block, scaled6, store_block
 from leastaction.kernels.contact_gap import gap
-from leastaction.kernels.contact_layout import DISC, ELLIPSOID, FEATURE, PLANE, RA, RB, XA
+from leastaction.kernels.contact_layout import DISC, ELLIPSOID, FEATURE, PLANE, RA, RB, RIM, XA
 from leastaction.kernels.contact_points import point_rows
 from leastaction.kernels.forces import row3, world_point
 from leastaction.kernels.layout import Constraints, Floats, Ints
@@ -175,8 +175,12 @@ def rows_at_start(count, h, B, T):
         phi, n, _, _, ca, cb = gap(kind, T.F, k, Ra, pa, Rb, pb)
         t, u = tangents(n)
         # the middle of a round surface is the material point; what lies between rolls
-        za = world_point(B.P0, a, row3(T.F, k, XA)) if kind in (DISC, ELLIPSOID) else axpy3(T.F[k, RA], n, ca)
-        zb = axpy3(-T.F[k, RB], n, cb)
+        za, zb = axpy3(T.F[k, RA], n, ca), axpy3(-T.F[k, RB], n, cb)
+        if kind in (DISC, ELLIPSOID) or (kind == RIM and T.F[k, RB] > 0.0):
+            za = world_point(B.P0, a, row3(T.F, k, XA))
+        elif kind == RIM:
+            # a rim and an edge do not roll on each other
+            za = ca
         st3(T.Z, k, 0, n)
         st3(T.Z, k, 3, t)
         st3(T.Z, k, 6, u)

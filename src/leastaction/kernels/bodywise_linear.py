@@ -314,7 +314,7 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
     if not rates_of(system, t, x, p, f, L, u):
         return NO_RATES
     begin(system, t, h, x, p, B, f, L, pc)
-    guess(h, 0, u, past, lengths, B.guess)
+    guess(False, h, 0, u, past, lengths, B.guess)
     if not solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most,
                       False, touched, T, B, E, f, L, ua, count):  # fmt: skip
         return NOT_CONVERGED

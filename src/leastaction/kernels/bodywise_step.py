@@ -42,11 +42,28 @@ LEAST_COSINE = 0.0
 
 
 @kernel
-def guess(h, known, u, past, lengths, xi):
-    """Displacements of the next step from those of the last three (nu, 3), or from the rates u."""
+def since_jump(known, d0, d1, d2):
+    """How many of the last displacements of a coordinate, d0 the latest, come after an impact."""
+    change, bend = d0 - d1, d0 - 2.0 * d1 + d2
+    if known < 3 or abs(bend) <= 0.5 * abs(change) or abs(bend) <= 0.05 * abs(d0):
+        return known
+    return 1 if abs(change) > 0.05 * abs(d0) else 2
+
+
+@kernel
+def guess(rough, h, known, u, past, lengths, xi):
+    """Displacements of the next step from those of the last three (nu, 3), or from the rates u.
+
+    rough: whether there may be impacts, before which displacements say nothing about the next.
+    """
     e1, e2, e3 = extrapolation(h, lengths, known)
     for d in range(xi.size):
-        xi[d] = h * u[d] if known == 0 else e1 * past[d, 0] + e2 * past[d, 1] + e3 * past[d, 2]
+        d0, d1, d2 = past[d, 0], past[d, 1], past[d, 2]
+        xi[d] = h * u[d] if known == 0 else e1 * d0 + e2 * d1 + e3 * d2
+        count = since_jump(known, d0, d1, d2) if rough else known
+        if count < known:
+            f1, f2, _ = extrapolation(h, lengths, count)
+            xi[d] = f1 * d0 + f2 * d1
 
 
 def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, straight,
@@ -223,7 +240,7 @@ def rollout(
         if known[0] == 0 and not coupled_rates(plan, system, t, x, p, mass, M, E, f, L, u):
             return k, NO_RATES, 0
         begin(system, t, h, x, p, B, f, L, pc)
-        guess(h, known[0], u, past, lengths, B.guess)
+        guess(contacts is not None, h, known[0], u, past, lengths, B.guess)
         # step
         if known[3] == 1:
             shifted(tree, x, B.guess, B.x1)
@@ -239,7 +256,7 @@ def rollout(
                     if not coupled_rates(plan, system, t, x, p, mass, M, E, f, L, u):
                         return k, NO_RATES, 0
                     begin(system, t, h, x, p, B, f, L, pc)
-                    guess(h, 0, u, past, lengths, B.guess)
+                    guess(False, h, 0, u, past, lengths, B.guess)
                 good = solve_step(
                     contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most,
                     attempt == 0 and known[0] > 0, touched, T, B, E, f, L, ua, count,

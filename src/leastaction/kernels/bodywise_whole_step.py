@@ -73,7 +73,7 @@ def open_step(system, plan, now, x, p, rates, known, past, lengths, address, eff
     rates: take the guess from the rates instead of the last steps.
     """
     t, h, mass = now
-    B, E, f, L, _, M = room
+    B, E, f, L, T, M = room
     fresh = rates or known[0] == 0 or address != 0
     if fresh and not coupled_rates(plan, system, t, x, p, mass, M, E, f, L, u):
         return False
@@ -84,7 +84,8 @@ def open_step(system, plan, now, x, p, rates, known, past, lengths, address, eff
     for d in range(control.size):
         control[d] = min(max(control[d], -effort[d]), effort[d])
     begin(system, t, h, x, p, B, f, L, pc)
-    guess(h, 0 if rates else known[0], u, past, lengths, B.guess)
+    rough = T.V.shape[0] + T.U.shape[0] > 0
+    guess(rough, h, 0 if rates else known[0], u, past, lengths, B.guess)
     return True
 
 

@@ -166,7 +166,7 @@ def features(contacts, P, Q, margin, changing, ints, floats):
     """Fill the tables of contacts (see ``contact_layout``) at the poses P; how many rows were filled.
 
     Q: poses that are expected at the end of the step. changing: only those pairs of which a motion can change the
-    nearest features.
+    nearest features, to find what a step missed.
     """
     count = 0
     for p in range(contacts.pairs.shape[0]):
@@ -183,7 +183,7 @@ def features(contacts, P, Q, margin, changing, ints, floats):
             reach = contacts.frames[sa, REACH] + contacts.frames[sb, REACH] + margin
             far = dot3(d, d) > reach * reach
         if not far:
-            out = (ints, floats, P, margin, p, count + contacts.pairs[p, 2], count, Q)
+            out = (ints, floats, P, margin, p, count + contacts.pairs[p, 2], count, Q, changing)
             count = pair_contacts(contacts, out, count, sa, sb)
     return count
 

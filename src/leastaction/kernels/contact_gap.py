@@ -16,13 +16,32 @@ from __future__ import annotations
 
 import math
 
-from leastaction.kernels._jit import entry, kernel
-from leastaction.kernels.contact_layout import DA, DB, DISC, ELLIPSOID, LINE, LINES, MATRIX, PLANE, RA, RB, SIGN, XA, XB
+from leastaction.kernels._jit import entry, kernel, sweep
+from leastaction.kernels.contact_layout import (
+    DA,
+    DB,
+    DISC,
+    ELLIPSOID,
+    LINE,
+    LINES,
+    MATRIX,
+    PLANE,
+    RA,
+    RB,
+    RIM,
+    SIGN,
+    START,
+    XA,
+    XB,
+)
 from leastaction.kernels.forces import row3, row9
 from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, join, matmul, matvec, scale3, sub3, tmatvec
 
 TINY = 1e-14
 """Lengths in metres, and sines, below this have no direction."""
+
+TURNS = 30
+"""Largest number of steps in the search for the nearest points of a rim and a line."""
 
 
 @kernel
@@ -76,6 +95,45 @@ def lines_gap(F, k, xa, xb, ea, eb, ra, rb):
     return phi, n, axpy3(-ra, n, axpy3(s, ea, xa)), axpy3(rb, n, axpy3(t, eb, xb))
 
 
+@sweep
+def rim_nearest_line(m, e, radius, x, u, xb, eb):
+    """The point of a rim nearest to the line xb + t eb, from its point x = m + radius u, and what is left of the slope.
+
+    Newton's method for the angle of half the squared distance w . w / 2, w the part of x - xb across the line.
+    """
+    slope = 0.0
+    for _ in range(TURNS):
+        t, d = cross(e, u), sub3(x, xb)
+        w, c = axpy3(-dot3(eb, d), eb, d), dot3(eb, t)
+        slope = dot3(w, t)
+        bend = radius * (1.0 - c * c) - dot3(w, u)
+        turn = -slope / bend if bend > 1e-3 * radius else -slope / radius * 10.0
+        turn = min(max(turn, -0.3), 0.3) if bend > 1e-3 * radius else min(max(turn, -0.1), 0.1)
+        if abs(turn) < 1e-14:
+            break
+        u, _ = unit_or(axpy3(math.cos(turn), u, scale3(math.sin(turn), t)), u)
+        x = axpy3(radius, u, m)
+    return x, u, slope
+
+
+@sweep
+def rim_gap(F, k, Ra, xa, xb, eb):
+    """RIM: gap, normal and the touching points of a rim and a line or a point."""
+    ra, rb = F[k, RA], F[k, RB]
+    e, u = matvec(Ra, row3(F, k, DA)), matvec(Ra, row3(F, k, START))
+    if dot3(eb, eb) > 0.0:
+        x, u, _ = rim_nearest_line(xa, e, ra, axpy3(ra, u, xa), u, xb, eb)
+    else:
+        d = sub3(xb, xa)
+        u, _ = unit_or(axpy3(-dot3(e, d), e, d), u)
+        x = axpy3(ra, u, xa)
+    d = sub3(x, xb)
+    w = axpy3(-dot3(eb, d), eb, d)
+    across = scale3(F[k, SIGN], cross(cross(e, u), eb)) if F[k, SIGN] != 0.0 else w
+    n, _ = unit_or(across, u)
+    return dot3(n, w) - rb, n, x, axpy3(rb, n, sub3(x, w))
+
+
 @kernel
 def gap(kind, F, k, Ra, pa, Rb, pb):
     """Gap phi, normal n, derivatives ga and gb (6 each) and touching points ca, cb of contact k of the table F."""
@@ -86,6 +144,8 @@ def gap(kind, F, k, Ra, pa, Rb, pb):
         n = eb
         phi, ca = plane_gap(kind, F, k, Ra, xa, xb, n, ra)
         cb = axpy3(-phi, n, ca)
+    elif kind == RIM:
+        phi, n, ca, cb = rim_gap(F, k, Ra, xa, xb, eb)
     elif kind == LINES:
         phi, n, ca, cb = lines_gap(F, k, xa, xb, matvec(Ra, row3(F, k, DA)), eb, ra, rb)
     else:

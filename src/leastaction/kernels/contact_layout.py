@@ -15,8 +15,14 @@ one row for each contact, which stay frozen during a step:
     LINE       |(1 - eb eb^T) (xa - xb)| - ra - rb                        n along the projected difference
     DISC       n . (xa - xb) - ra sqrt(1 - (n . ea)^2)                    n = eb; rim with centre xa and axis ea
     ELLIPSOID  n . (xa - xb) - |B^T Ra^T n|                               n = eb; B (3 x 3) in columns MATRIX on
+    RIM        n . (x - y) - rb                                           x nearest to y on the rim with centre xa, axis
+                                                                          ea, radius ra; y on the line, or y = xb where
+                                                                          there is no direction db
 
-POINTS and LINE keep in da the normal of the configuration at which they were found, for points that coincide.
+POINTS and LINE keep in da the normal of the configuration at which they were found, for points that coincide. RIM has
+in columns START on the direction from the centre to the nearest point there, in the frame of row a, from which the
+search for the nearest point begins. Its normal is along x - y where SIGN is 0; it is SIGN times the product of the
+tangent of the rim and the line where they cross, so that they may pass each other.
 """
 
 from __future__ import annotations
@@ -30,13 +36,13 @@ from leastaction.kernels.layout import Floats, Ints
 TOUCH_SHARE, TOUCH_LEAST = 3e-3, 1e-7
 
 # kinds of gaps
-PLANE, POINTS, LINES, LINE, DISC, ELLIPSOID = 0, 1, 2, 3, 4, 5
+PLANE, POINTS, LINES, LINE, DISC, ELLIPSOID, RIM = 0, 1, 2, 3, 4, 5, 6
 
 # columns of the table of integers
 GAP, ROW_A, ROW_B, PAIR, INT_WIDTH = 0, 1, 2, 3, 4
 
 # columns of the table of numbers
-XA, RA, XB, RB, DA, DB, SIGN, MATRIX, FEATURE, FLOAT_WIDTH = 0, 3, 4, 7, 8, 11, 14, 14, 23, 24
+XA, RA, XB, RB, DA, DB, SIGN, MATRIX, START, FEATURE, FLOAT_WIDTH = 0, 3, 4, 7, 8, 11, 14, 14, 15, 23, 24
 
 # kinds of shapes; in a pair the smaller number comes first
 POINT_SET, SPHERE, CAPSULE, CYLINDER, BOX, OVAL, HALF_SPACE, HEIGHTS = 0, 1, 2, 3, 4, 5, 6, 7

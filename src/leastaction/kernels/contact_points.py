@@ -16,7 +16,22 @@ import math
 
 from leastaction.kernels._jit import entry, kernel
 from leastaction.kernels.contact_gap import TINY, gap
-from leastaction.kernels.contact_layout import DA, DB, DISC, ELLIPSOID, LINE, LINES, MATRIX, PLANE, RA, RB, SIGN, XA, XB
+from leastaction.kernels.contact_layout import (
+    DA,
+    DB,
+    DISC,
+    ELLIPSOID,
+    LINE,
+    LINES,
+    MATRIX,
+    PLANE,
+    RA,
+    RB,
+    RIM,
+    SIGN,
+    XA,
+    XB,
+)
 from leastaction.kernels.forces import row3, row9
 from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, join, matmul, matvec, scale3, sub3, tmatvec
 
@@ -115,12 +130,39 @@ def lines_rows(F, k, xa, xb, ea, eb, n, fa, fb):
 
 
 @kernel
+def rim_rows(F, k, Ra, xa, xb, eb, n, ca, fa, fb):
+    """RIM: ca = xa + ra u, nearest where h = w . t = 0, with the tangent t = e x u and w across the line (see ``gap``).
+
+    With u fixed in the body ca is a point of it against a line or a point; the turn of u makes up for the change of h.
+    """
+    ra, d = F[k, RA], sub3(ca, xb)
+    e, u = matvec(Ra, row3(F, k, DA)), scale3(1.0 / ra, sub3(ca, xa))
+    s, w, t = dot3(eb, d), axpy3(-dot3(eb, d), eb, d), cross(e, u)
+    # cb = xb + s eb + rb n, n along w, or against it
+    L = dot3(n, w)
+    fw = scale3(F[k, RB] / L if abs(L) > TINY else 0.0, across(n, fb))
+    fs = dot3(eb, sub3(fb, fw))
+    fd, fe = axpy3(fs, eb, fw), axpy3(s, sub3(fb, fw), scale3(fs, d))
+    fx, fxb = add3(fa, fd), sub3(fb, fd)
+    # turn of u
+    c = dot3(eb, t)
+    bend = ra * (1.0 - c * c) - dot3(w, u)
+    turn = -ra * dot3(t, fx) / bend if abs(bend) > TINY else 0.0
+    side = axpy3(-c, eb, t)
+    fx, fxb = axpy3(turn, side, fx), axpy3(-turn, side, fxb)
+    fe = axpy3(-turn * c, d, axpy3(-turn * s, t, fe))
+    return row(ca, fx, t, scale3(turn, w)), row(xb, fxb, eb, fe)
+
+
+@kernel
 def point_rows(kind, F, k, Ra, pa, Rb, pb, n, ca, fa, fb):
     """Rows (6 each) of fa . ca + fb . cb by the motion of a and of b; n and ca are those of ``gap``."""
     xa, xb = add3(pa, matvec(Ra, row3(F, k, XA))), add3(pb, matvec(Rb, row3(F, k, XB)))
     eb = matvec(Rb, row3(F, k, DB))
     if kind in (PLANE, DISC, ELLIPSOID):
         return plane_rows(kind, F, k, Ra, xa, xb, n, ca, fa, fb)
+    if kind == RIM:
+        return rim_rows(F, k, Ra, xa, xb, eb, n, ca, fa, fb)
     if kind == LINES:
         return lines_rows(F, k, xa, xb, matvec(Ra, row3(F, k, DA)), eb, n, fa, fb)
     return point_line_rows(kind, F, k, xa, xb, eb, n, fa, fb)

@@ -1,7 +1,7 @@
 """Contacts of capsules and cylinders with each other and with boxes.
 
 A *segment* is an axis or an edge: middle x, unit direction e, half length h, radius r (0 for an edge of a box). A *rim*
-is the circle of a cylinder's cap, frozen as its tangent at the point that is nearest. A contact between edges is kept
+is the circle of a cylinder's cap; two rims that cross are frozen as their tangents. A contact between edges is kept
 only where its normal lies between the normals of the two surfaces that meet there, on both sides.
 
     a, b      rows; n normal from b to a
@@ -15,7 +15,7 @@ import math
 
 from leastaction.kernels._jit import kernel, sweep
 from leastaction.kernels.contact_depth import half_width, without_false
-from leastaction.kernels.contact_gap import unit_or
+from leastaction.kernels.contact_gap import rim_nearest_line, unit_or
 from leastaction.kernels.contact_layout import DISC
 from leastaction.kernels.contact_shapes import (
     FLAT,
@@ -32,6 +32,7 @@ from leastaction.kernels.contact_shapes import (
     write_line,
     write_lines,
     write_plane,
+    write_rim,
 )
 from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, scale3, sub3, tmatvec
 
@@ -43,9 +44,6 @@ LEAN = 0.1
 
 SEARCH = 12
 """Steps of the search for the nearest points of two rims, from tangents."""
-
-TURNS = 30
-"""Largest number of steps in the search for the nearest points of a rim and a line."""
 
 
 @kernel
@@ -66,14 +64,14 @@ def segments(out, count, feature, a, xa, ea, ha, ra, la, b, xb, eb, hb, rb, lb):
     """Two segments with radii, where the closest points lie inside both.
 
     la and lb are the half lengths to the caps, infinite where there is none: what is nearer to a cap than it is deep in
-    the side has come through the cap.
+    the side has come through the cap. What a step missed may have come through either.
     """
     s, t = nearest(xa, ea, ha, xb, eb, hb)
     if abs(s) >= ha or abs(t) >= hb:
         return count
     pa, pb, c = axpy3(s, ea, xa), axpy3(t, eb, xb), cross(ea, eb)
     d = sub3(pa, pb)
-    if math.sqrt(dot3(d, d)) - ra - rb < max(abs(s) - la, abs(t) - lb) - FLAT * (ra + rb):
+    if not out[8] and math.sqrt(dot3(d, d)) - ra - rb < max(abs(s) - la, abs(t) - lb) - FLAT * (ra + rb):
         return count
     if dot3(c, c) >= PARALLEL * PARALLEL:
         return write_lines(out, count, feature, a, pa, ra, ea, b, pb, rb, eb, sub3(pa, pb))
@@ -196,26 +194,6 @@ def not_past(apart, x, m, n, radius, length):
 
 
 @sweep
-def rim_nearest_line(m, e, radius, x, u, xa, ea):
-    """The point of a rim nearest to the line xa + s ea, from its point x = m + radius u, and what is left of the slope.
-
-    Newton's method for the angle of half the squared distance w . w / 2, w the part of x - xa across the line.
-    """
-    slope = 0.0
-    for _ in range(TURNS):
-        t, d = cross(e, u), sub3(x, xa)
-        w, c = axpy3(-dot3(ea, d), ea, d), dot3(ea, t)
-        slope = dot3(w, t)
-        bend = radius * (1.0 - c * c) - dot3(w, u)
-        turn = clip(-slope / bend, 0.3) if bend > 1e-3 * radius else clip(-slope / radius * 10.0, 0.1)
-        if abs(turn) < 1e-14:
-            break
-        u, _ = unit_or(axpy3(math.cos(turn), u, scale3(math.sin(turn), t)), u)
-        x = axpy3(radius, u, m)
-    return x, u, slope
-
-
-@sweep
 def segment_rim(out, count, feature, a, xa, ea, ha, ra, f, g, b, Rb, cb, rb, hb):
     """A segment with a radius against the rims of a cylinder, from where it crosses them.
 
@@ -246,10 +224,10 @@ def segment_rim(out, count, feature, a, xa, ea, ha, ra, f, g, b, Rb, cb, rb, hb)
         n, sine = unit_or(cross(ea, tangent), eb)
         n = scale3(1.0 if dot3(n, add3(u, cap)) >= 0.0 else -1.0, n)
         if sine < PARALLEL:
-            # along the tangent: the point of the rim against the round side
+            # along the tangent: only against a round side
             n, _ = unit_or(sub3(pa, x), u)
-            if ra > 0.0 and dot3(n, u) >= -CONE and dot3(n, cap) >= -CONE:
-                count = write_line(out, count, feature + k, b, x, 0.0, a, pa, ra, ea)
+            if dot3(n, u) >= -CONE and dot3(n, cap) >= -CONE:
+                count = write_rim(out, count, feature + k, b, m, eb, rb, u, a, pa, ra, ea, n)
             continue
         # between cap and side of the cylinder, between the faces of the edge
         apart = dot3(n, sub3(pa, x))
@@ -257,7 +235,7 @@ def segment_rim(out, count, feature, a, xa, ea, ha, ra, f, g, b, Rb, cb, rb, hb)
         if dot3(n, u) < -lean or dot3(n, cap) < -lean or dot3(n, f) > lean or dot3(n, g) > lean:
             continue
         if not_past(apart, pa, m, cap, rb, 2.0 * hb):
-            count = write_lines(out, count, feature + k, a, pa, ra, ea, b, x, 0.0, tangent, n)
+            count = write_rim(out, count, feature + k, b, m, eb, rb, u, a, pa, ra, ea, scale3(-1.0, n))
     return count
 
 
@@ -272,8 +250,11 @@ def capsule_cylinder(out, count, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
 
 
 @kernel
-def over(x, n, deep, b_box, R, c, h):
-    """Whether a point, moved along the axis z of a face's frame R, c, meets it: a rectangle or a disc of size h."""
+def over(x, n, deep, b_box, R, c, h, missed):
+    """Whether a point, moved along the axis z of a face's frame R, c, meets it: a rectangle or a disc of size h.
+
+    missed: whether also where it is nearer to another face.
+    """
     if deep == math.inf:
         return True
     d = sub3(x, c)
@@ -283,7 +264,7 @@ def over(x, n, deep, b_box, R, c, h):
     y0, y1 = dot3(column(R, 0), d), dot3(column(R, 1), d)
     # how far it is within the border; a point in the solid must be nearer to this face than to those beside it
     within = min(h[0] - abs(y0), h[1] - abs(y1)) if b_box else h[0] - math.sqrt(y0 * y0 + y1 * y1)
-    return within >= 0.0 and under <= within + FLAT * h[0]
+    return within >= 0.0 and (missed or under <= within + FLAT * h[0])
 
 
 @sweep
@@ -302,13 +283,13 @@ def rims_plane(out, count, feature, a, Ra, ca, ra, ha, b, xb, n, deep, b_box, R,
         number = feature + (STAND + 1) * k
         if rolls(out, a, m, e, ra, b, n):
             x = axpy3(-ra, low, m)
-            if over(x, n, deep, b_box, R, xb, h):
+            if over(x, n, deep, b_box, R, xb, h, out[8]):
                 count = write(out, count, dot3(n, sub3(x, xb)), DISC, number, a, m, ra, e, b, xb, 0.0, n, 1.0)
         else:
             for j in range(STAND):
                 angle = 2.0 * math.pi * j / STAND
                 x = axpy3(-ra * math.cos(angle), low, axpy3(-ra * math.sin(angle), turn, m))
-                if over(x, n, deep, b_box, R, xb, h):
+                if over(x, n, deep, b_box, R, xb, h, out[8]):
                     count = write_plane(out, count, number + 1 + j, a, x, 0.0, b, xb, n)
     return count
 
@@ -387,9 +368,11 @@ def rim_side(out, count, feature, a, Ra, ca, ra, ha, b, Rb, cb, rb, hb):
             moved = sub3(x, last)
             last = x
             # at the side, not under the cap
-            inside = abs(z) < hb and rho - rb >= abs(z) - hb and dot3(moved, moved) > 1e-4 * ra * ra
-            if inside and dot3(n, cap) < CONE and dot3(n, u) < CONE:
-                count = write_line(out, count, feature + k + 2 * j, a, x, 0.0, b, axpy3(z, eb, cb), rb, eb)
+            inside = abs(z) < hb and (out[8] or rho - rb >= abs(z) - hb) and dot3(moved, moved) > 1e-4 * ra * ra
+            # what lies nearly flat touches next at the other end
+            lean = LEAN if rho - rb > -FLAT * rb else CONE
+            if inside and dot3(n, cap) < lean and dot3(n, u) < lean:
+                count = write_rim(out, count, feature + k + 2 * j, a, m, ea, ra, u, b, axpy3(z, eb, cb), rb, eb, n)
     return count
 
 

@@ -2,9 +2,10 @@
 
 Contacts are found in world axes about the kernels' origin and stored in row frames. ``out`` is the state of the search:
 
-    out = (ints, floats, P, margin, pair, limit, first, Q)
+    out = (ints, floats, P, margin, pair, limit, first, Q, missed)
         tables to fill, poses of the rows, largest gap that is kept, the pair, the rows of the tables that are its own
-        (from first on, below limit), poses that are expected at the end of the step
+        (from first on, below limit), poses that are expected at the end of the step, whether P is that end and it is
+        about what the step missed
     count
         rows filled so far, passed in and returned
 
@@ -36,10 +37,12 @@ from leastaction.kernels.contact_layout import (
     POINTS,
     RA,
     RB,
+    RIM,
     ROW,
     SIGN,
     SIZE,
     SPHERE,
+    START,
     TURN,
     XA,
     XB,
@@ -59,6 +62,9 @@ TILT = 0.1
 RUN = 0.88
 """Cosine of the angle, 0.5 rad, by which the lowest point of a disc may go round within a step."""
 
+STEADY = 0.3
+"""Least curvature of the distance along a rim, relative to its own: the nearest point must not run away in a step."""
+
 STAND = 8
 """How many points it stands on, one of them the lowest: a flat disc has no lowest point, and needs three to stand."""
 
@@ -66,7 +72,7 @@ STAND = 8
 @sweep
 def farthest(out, apart):
     """The row of the pair with the largest gap, if that is larger than ``apart``, else -1."""
-    ints, floats, P, _, _, limit, first, _ = out
+    ints, floats, P, limit, first = out[0], out[1], out[2], out[5], out[6]
     row = -1
     for k in range(first, limit):
         i, j = ints[k, 1], ints[k, 2]
@@ -77,19 +83,19 @@ def farthest(out, apart):
 
 
 @sweep
-def write(out, count, apart, kind, feature, a, xa, ra, da, b, xb, rb, db, sign):
-    """Store one contact given in world axes, unless its gap ``apart`` exceeds the margin; the new count.
+def room(out, count, apart):
+    """The row for a contact with the gap ``apart``, or -1; where the pair is full, that of the farthest one."""
+    if not apart <= out[3]:
+        return -1
+    return count if count < out[5] else farthest(out, apart)
 
-    Where the pair is full it takes the place of the farthest one.
-    """
-    ints, floats, P, margin, pair, limit, _, _ = out
-    if not apart <= margin:
-        return count
-    row = count if count < limit else farthest(out, apart)
-    if row < 0:
-        return count
+
+@sweep
+def fill(out, row, kind, feature, a, xa, ra, da, b, xb, rb, db, sign):
+    """Store one contact given in world axes."""
+    ints, floats, P = out[0], out[1], out[2]
     Ra, Rb = row9(P, a, 0), row9(P, b, 0)
-    ints[row, 0], ints[row, 1], ints[row, 2], ints[row, 3] = kind, a, b, pair
+    ints[row, 0], ints[row, 1], ints[row, 2], ints[row, 3] = kind, a, b, out[4]
     st3(floats, row, XA, tmatvec(Ra, sub3(xa, row3(P, a, 9))))
     st3(floats, row, XB, tmatvec(Rb, sub3(xb, row3(P, b, 9))))
     st3(floats, row, DA, tmatvec(Ra, da))
@@ -99,6 +105,15 @@ def write(out, count, apart, kind, feature, a, xa, ra, da, b, xb, rb, db, sign):
         floats[row, c] = 0.0
     floats[row, SIGN] = sign
     floats[row, FEATURE] = feature
+
+
+@sweep
+def write(out, count, apart, kind, feature, a, xa, ra, da, b, xb, rb, db, sign):
+    """Store one contact given in world axes, unless its gap ``apart`` exceeds the margin; the new count."""
+    row = room(out, count, apart)
+    if row < 0:
+        return count
+    fill(out, row, kind, feature, a, xa, ra, da, b, xb, rb, db, sign)
     return max(count, row + 1)
 
 
@@ -137,6 +152,35 @@ def write_lines(out, count, feature, a, xa, ra, ea, b, xb, rb, eb, toward):
     sign = 1.0 if dot3(c, toward) >= 0.0 else -1.0
     apart = sign * dot3(c, sub3(xa, xb)) / s - ra - rb
     return write(out, count, apart, LINES, feature, a, xa, ra, ea, b, xb, rb, eb, sign)
+
+
+@sweep
+def write_rim(out, count, feature, a, m, e, ra, u, b, xb, rb, eb, toward):
+    """A rim (middle m, axis e) against a line of b, or against a ball where there is no direction eb.
+
+    u goes from m to the nearest point; ``toward`` from b to a as far as is known. Corners are left out, and edges along
+    the tangent too. Where the nearest point would run along the rim, the point itself stands for it against what is
+    round, and its tangent against an edge.
+    """
+    t, x = cross(e, u), axpy3(ra, u, m)
+    d = sub3(x, xb)
+    c, w, along = cross(t, eb), axpy3(-dot3(eb, d), eb, d), dot3(t, eb)
+    s = math.sqrt(dot3(c, c))
+    steady = ra * (1.0 - along * along) - dot3(w, u) > STEADY * ra
+    if not (steady or rb > 0.0):
+        return write_lines(out, count, feature, a, x, 0.0, t, b, xb, rb, eb, toward)
+    if not steady:
+        return write_line(out, count, feature, a, x, 0.0, b, xb, rb, eb)
+    if s < PARALLEL and not rb > 0.0:
+        return count
+    sign = 0.0 if s < PARALLEL else (1.0 if dot3(c, toward) >= 0.0 else -1.0)
+    apart = (math.sqrt(dot3(w, w)) if sign == 0.0 else sign * dot3(c, w) / s) - rb
+    row = room(out, count, apart)
+    if row < 0:
+        return count
+    fill(out, row, RIM, feature, a, m, ra, e, b, xb, rb, eb, sign)
+    st3(out[1], row, START, tmatvec(row9(out[2], a, 0), u))
+    return max(count, row + 1)
 
 
 @kernel
@@ -211,15 +255,15 @@ def ball_capsule(out, count, feature, a, x, r, b, R, c, radius, half):
 
 @sweep
 def ball_cylinder(out, count, feature, a, x, r, b, R, c, radius, half):
-    """A ball against a cylinder: side, cap, or rim (as its tangent)."""
+    """A ball against a cylinder: side, cap or rim."""
     e, d = column(R, 2), sub3(x, c)
     z = dot3(e, d)
     u, rho = unit_or(axpy3(-z, e, d), column(R, 0))
     beside, above = rho - radius, abs(z) - half
     # a corner that hangs over the rim of the cap it lies on is not beside the cylinder, whatever the rounding says
     if beside > 0.0 and above > (0.0 if r > 0.0 else -FLAT * radius):
-        rim = axpy3(radius, u, axpy3(clip(z, half), e, c))
-        return write_line(out, count, feature, a, x, r, b, rim, 0.0, cross(e, u))
+        zero = (0.0, 0.0, 0.0)
+        return write_rim(out, count, feature, b, axpy3(clip(z, half), e, c), e, radius, u, a, x, r, zero, zero)
     if beside >= above:
         return write_line(out, count, feature, a, x, r, b, axpy3(clip(z, half), e, c), radius, e)
     n = scale3(1.0 if z >= 0.0 else -1.0, e)

@@ -33,8 +33,37 @@ def gap(kind: int, row: FloatArray, pose_a: FloatArray, pose_b: FloatArray) -> f
         return float(np.linalg.norm(d - eb * (eb @ d)) - ra - rb)
     if kind == cl.DISC:
         return float(eb @ d - ra * np.linalg.norm(np.cross(eb, ea)))
+    if kind == cl.RIM:
+        return _rim_gap(row, d, ea, eb, Ra @ row[cl.START : cl.START + 3])
     B = row[14:23].reshape(3, 3)
     return float(eb @ d - np.linalg.norm(B.T @ Ra.T @ eb))
+
+
+def _rim_gap(row: FloatArray, d: FloatArray, e: FloatArray, eb: FloatArray, start: FloatArray) -> float:
+    """The least distance of a rim with its centre at d from the line along eb through 0, downhill from ``start``."""
+    from scipy.optimize import minimize_scalar
+
+    side = np.cross(e, start)
+
+    def across(angle: FloatArray) -> FloatArray:
+        """Of points of the rim at angles (n,) from the start, the parts (n, 3) across the line."""
+        x = d + row[cl.RA] * (np.cos(angle)[:, None] * start + np.sin(angle)[:, None] * side)
+        return np.asarray(x - np.outer(x @ eb, eb))
+
+    def square(angle: float) -> float:
+        return float((across(np.array([angle])) ** 2).sum())
+
+    # downhill over a grid, then to the last digit
+    n, k = 720, 0
+    far = (across(2 * np.pi / n * np.arange(n)) ** 2).sum(axis=1)
+    while min(far[k - 1], far[(k + 1) % n]) < far[k]:
+        k = (k - 1 if far[k - 1] < far[(k + 1) % n] else k + 1) % n
+    step = 2 * np.pi / n
+    best = minimize_scalar(square, bracket=(step * (k - 1), step * k, step * (k + 1))).x
+    w, sign = across(np.array([best]))[0], row[cl.SIGN]
+    tangent = -np.sin(best) * start + np.cos(best) * side
+    side_of = 1.0 if sign == 0.0 else np.sign(sign * np.cross(tangent, eb) @ w)
+    return float(side_of * np.linalg.norm(w) - row[cl.RB])
 
 
 def moved(pose: FloatArray, eta: FloatArray) -> FloatArray:
