@@ -35,16 +35,21 @@ from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_lin
 from leastaction.kernels.bodywise_residual import evaluate, rounding_of
 from leastaction.kernels.contact_features import features, same_contacts
 from leastaction.kernels.contact_gap import gap
-from leastaction.kernels.contact_layout import DB, FEATURE, PLANE, REACH, XA, XB
+from leastaction.kernels.contact_layout import DB, DISC, FEATURE, LINE, LINES, PLANE, REACH, RIM, ROW, XA, XB
 from leastaction.kernels.counts import ITERATIONS, MOST
+from leastaction.kernels.forces import world_point
 from leastaction.kernels.layout import MASS
-from leastaction.spatial._source.vector import dot3, sub3, tmatvec
+from leastaction.spatial._source.vector import add3, dot3, sub3, tmatvec
 
 # Counter of steps that had to be tried again.
 RESTARTS = 2
 
 # Depth at the end of a step, over the way there, from which a contact counts as missed; how often they are looked for.
 MISSED, LOOKS = 0.02, 2
+
+# Distance of two bodies at the end of a step, over the way there, from which a contact that holds them is false; how
+# many times the force of the last step a force is that strikes.
+LET_GO, STRIKE = 0.1, 3.0
 
 
 @kernel
@@ -59,16 +64,33 @@ def scales(tree, B, h, mass, count):
     return max(fastest * h, 10.0 * h * h), 0.2 * mass * (10.0 + fastest / h) / max(count, 1)
 
 
+@kernel
+def motion(B, i, far):
+    """How far a point of row i, at most ``far`` from its origin, moves from k to k+1."""
+    d, trace = sub3(ld3(B.P1, i, 9), ld3(B.P0, i, 9)), 0.0
+    for e in range(9):
+        trace += B.P0[i, e] * B.P1[i, e]
+    return math.sqrt(dot3(d, d)) + far * math.sqrt(max(0.0, 3.0 - trace))
+
+
 @sweep
 def largest_motion(tree, B, far):
-    """How far a point of a body, at most ``far`` from its origin, moves from k to k+1."""
+    """The largest ``motion`` of all rows."""
     most = 0.0
     for i in range(1, tree.rows.shape[0]):
-        d, trace = sub3(ld3(B.P1, i, 9), ld3(B.P0, i, 9)), 0.0
-        for e in range(9):
-            trace += B.P0[i, e] * B.P1[i, e]
-        most = max(most, math.sqrt(dot3(d, d)) + far * math.sqrt(max(0.0, 3.0 - trace)))
+        most = max(most, motion(B, i, far))
     return most
+
+
+@kernel
+def loose(contacts, h, B, p):
+    """How far apart the bodies of pair p may be at k+1 though a frozen contact holds them there; metres."""
+    way = 0.0
+    for e in range(2):
+        s = contacts.pairs[p, e]
+        i, far = contacts.shapes[s, ROW], contacts.frames[s, REACH]
+        way += motion(B, i, far) if i > 0 and math.isfinite(far) else 0.0
+    return LET_GO * way + h * h
 
 
 @kernel
@@ -100,6 +122,7 @@ def find(contacts, tree, x, control, h, B, T, count):
             T.old_V[k, e] = T.V[k, e]
     T.tune[0] = 2.0 * largest_motion(tree, B, T.tune[2]) + 20.0 * h * h + 1.0e-3
     now = features(contacts, B.P0, B.P1, T.tune[0], False, T.ints, T.F)
+    T.X[:, 7] = 0.0
     same_contacts(T.ints, T.F, now, T.old_ints, T.old_F, count, T.match)
     for k in range(now):
         T.mu[k] = contacts.numbers[T.ints[k, 3], 0]
@@ -110,37 +133,106 @@ def find(contacts, tree, x, control, h, B, T, count):
     return now
 
 
+@kernel
+def freeze(T, row, a, b, Ra, pa, Rb, pb, n, ca, cb, pair, feature, mu):
+    """Into a row of the tables: the points of both bodies that touch at k+1, and the plane between them."""
+    for e in range(24):
+        T.F[row, e] = 0.0
+    st3(T.F, row, XA, tmatvec(Ra, sub3(ca, pa)))
+    st3(T.F, row, XB, tmatvec(Rb, sub3(cb, pb)))
+    st3(T.F, row, DB, tmatvec(Rb, n))
+    T.F[row, FEATURE] = feature
+    T.ints[row, 0], T.ints[row, 1], T.ints[row, 2], T.ints[row, 3] = PLANE, a, b, pair
+    for e in range(T.V.shape[1]):
+        T.V[row, e] = 0.0
+    T.mu[row], T.X[row, 7] = mu, 0.0
+
+
+@sweep
+def distance_at_end(T, B, pair, now):
+    """The least gap of a pair among the contacts that were found at k+1."""
+    apart = math.inf
+    for k in range(now):
+        if T.new_ints[k, 3] == pair:
+            a, b = T.new_ints[k, 1], T.new_ints[k, 2]
+            Ra, pa, Rb, pb = ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9)
+            apart = min(apart, gap(T.new_ints[k, 0], T.new_F, k, Ra, pa, Rb, pb)[0])
+    return apart
+
+
+@kernel
+def lift(B, T, k):
+    """How far the two points that touch at k have come apart at k+1, along the normal at k."""
+    a, b, n = T.ints[k, 1], T.ints[k, 2], ld3(T.Z, k, 0)
+    Ra, pa, Rb, pb = ld9(B.P0, a, 0), ld3(B.P0, a, 9), ld9(B.P0, b, 0), ld3(B.P0, b, 9)
+    # the points in their rows, and where they are now
+    xa, xb = add3(ld3(T.X, k, 0), ld3(T.Z, k, 15)), add3(ld3(T.X, k, 3), ld3(T.Z, k, 18))
+    ya = world_point(B.P1, a, tmatvec(Ra, sub3(xa, pa)))
+    yb = world_point(B.P1, b, tmatvec(Rb, sub3(xb, pb)))
+    return dot3(n, sub3(sub3(ya, xa), sub3(yb, xb)))
+
+
+@sweep
+def let_go(contacts, h, B, T, count, now):
+    """Mark contacts whose force would do work out of nothing, and add what takes their place; how many there are now.
+
+    A frozen edge, axis or rim has no ends, and a body may have moved past them: then the contact holds bodies that are
+    apart at k+1. Where two features strike and their nearest points run along them, the force at k lifts the points
+    that touch there; the points that touch at k+1 take their place. now: contacts found at k+1.
+    """
+    found, again = count, False
+    for k in range(count):
+        kind, p = T.ints[k, 0], T.ints[k, 3]
+        limit = loose(contacts, h, B, p)
+        if T.X[k, 7] > 0.0 or kind not in (LINES, LINE, RIM, DISC) or T.V[k, 0] > 1e-3 * limit or found == T.mu.size:
+            continue
+        a, b = T.ints[k, 1], T.ints[k, 2]
+        struck = T.V[k, 1] > STRIKE * (T.old_V[T.match[k], 1] if k < T.match.size and T.match[k] >= 0 else 0.0)
+        if kind != DISC and distance_at_end(T, B, p, now) > limit:
+            T.X[k, 7], again = 1.0, True
+        elif struck and lift(B, T, k) > limit:
+            Ra, pa, Rb, pb = ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9)
+            _, n, _, _, ca, cb = gap(kind, T.F, k, Ra, pa, Rb, pb)
+            freeze(T, found, a, b, Ra, pa, Rb, pb, n, ca, cb, p, T.F[k, FEATURE], T.mu[k])
+            T.X[k, 7], again = 1.0, True
+            found += 1
+    return found, again
+
+
+@sweep
+def hold_all(h, B, T, count):
+    """Let nothing go."""
+    T.X[:, 7] = 0.0
+    rows_at_start(count, h, B, T)
+
+
 @sweep
 def find_missed(contacts, h, B, T, count):
     """Contacts that are too deep at k+1 and were not the nearest ones at k, added to the frozen ones; how many now.
 
     The points that touch at k+1 are frozen as they are, and the plane between them: where the nearest points of two
-    round or sharp features run along them within the step, its force would act at another place than its gap.
+    round or sharp features run along them within the step, its force would act at another place than its gap. Besides,
+    whether the step must be solved again, as there are such contacts or some that are let go.
     """
-    found, now, most = count, features(contacts, B.P1, B.P1, 0.0, True, T.new_ints, T.new_F), T.ints.shape[0]
+    margin = 0.0
+    for p in range(contacts.pairs.shape[0]):
+        margin = max(margin, loose(contacts, h, B, p))
+    now = features(contacts, B.P1, B.P1, margin, True, T.new_ints, T.new_F)
+    found, again = let_go(contacts, h, B, T, count, now)
     for k in range(now):
-        if found == most:
+        if found == T.mu.size:
             break
-        a, b = T.new_ints[k, 1], T.new_ints[k, 2]
+        a, b, p = T.new_ints[k, 1], T.new_ints[k, 2], T.new_ints[k, 3]
         Ra, pa, Rb, pb = ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9)
         after, n, _, _, ca, cb = gap(T.new_ints[k, 0], T.new_F, k, Ra, pa, Rb, pb)
-        for e in range(24):
-            T.F[found, e] = 0.0
-        st3(T.F, found, XA, tmatvec(Ra, sub3(ca, pa)))
-        st3(T.F, found, XB, tmatvec(Rb, sub3(cb, pb)))
-        st3(T.F, found, DB, tmatvec(Rb, n))
-        T.F[found, FEATURE] = T.new_F[k, FEATURE]
+        freeze(T, found, a, b, Ra, pa, Rb, pb, n, ca, cb, p, T.new_F[k, FEATURE], contacts.numbers[p, 0])
         before = gap(PLANE, T.F, found, ld9(B.P0, a, 0), ld3(B.P0, a, 9), ld9(B.P0, b, 0), ld3(B.P0, b, 9))[0]
         # nothing gets deeper than what bodies may move
         if after > -T.tune[0] and least_gap(before, h) - after > MISSED * abs(after - before) + h * h:
-            T.ints[found, 0], T.ints[found, 1], T.ints[found, 2], T.ints[found, 3] = PLANE, a, b, T.new_ints[k, 3]
-            for e in range(T.V.shape[1]):
-                T.V[found, e] = 0.0
-            T.mu[found] = contacts.numbers[T.new_ints[k, 3], 0]
-            found += 1
-    if found > count:
+            found, again = found + 1, True
+    if again:
         rows_at_start(found, h, B, T)
-    return found
+    return found, again
 
 
 @sweep

@@ -25,7 +25,7 @@ so that one iteration is the exact Newton direction of the whole system. The con
 
     ints (nc, 4), F (nc, 24)   frozen contacts, see ``contact_layout``
     Z (nc, 21)                 n0, t, u at k; the material points za, zb in their rows; levers la, lb at k
-    X (nc, 7)                  za, zb at k; the least gap at k+1, zero unless the gap is negative at k
+    X (nc, 8)                  za, zb at k; the least gap at k+1, zero unless it is negative at k; 1 if it is let go
     G (nc, 54)                 G0 (18; the other body has its negative), G1 of body a (18), of body b (18)
     V (nc, 5 + sides), dV      s, gamma, beta (2), psi; multipliers of the sides of a pyramid; and their directions
     g (nc, 3)                  phi over its least value, d
@@ -134,7 +134,7 @@ def make_touch(contacts, kept):
     ints, F, V, U, beside = kept
     nc, width = V.shape
     return Touch(
-        ints, F, np.zeros((nc, 21)), np.zeros((nc, 7)), np.zeros((nc, 54)), V, np.zeros((nc, width)),
+        ints, F, np.zeros((nc, 21)), np.zeros((nc, 8)), np.zeros((nc, 54)), V, np.zeros((nc, width)),
         np.zeros((nc, 3)), np.zeros(nc), U, np.zeros(U.shape), np.zeros((nc, 4), np.int64), np.zeros((nc, 24)),
         np.zeros((nc, width)), np.zeros(U.shape), np.zeros(nc, np.int64), np.zeros((nc, 4), np.int64),
         np.zeros((nc, 24)), np.ones(3), beside.limits, np.zeros((beside.limits.where.shape[0], 7)), beside.rows,
@@ -190,7 +190,8 @@ def rows_at_start(count, h, B, T):
         st3(T.Z, k, 18, sub3(cb, zb))
         st3(T.X, k, 0, za)
         st3(T.X, k, 3, zb)
-        T.X[k, 6] = least_gap(phi, h)
+        # what is let go is as good as far away
+        T.X[k, 6] = least_gap(phi, h) if T.X[k, 7] == 0.0 else -10.0 * T.tune[0]
         st6(T.G, k, 0, wrench(ca, n))
         st6(T.G, k, 6, wrench(ca, t))
         st6(T.G, k, 12, wrench(ca, u))

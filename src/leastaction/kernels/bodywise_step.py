@@ -14,7 +14,7 @@ from leastaction.kernels._calls import call_control
 from leastaction.kernels._jit import either, entry, kernel, sweep
 from leastaction.kernels._lanes import ld9
 from leastaction.kernels.bodywise import end_momenta, keep_bodies, make_bodies, move_bodies, shift_of, shifted
-from leastaction.kernels.bodywise_barrier import LOOKS, find, find_missed, solve_contact
+from leastaction.kernels.bodywise_barrier import LOOKS, find, find_missed, hold_all, solve_contact
 from leastaction.kernels.bodywise_bounds import relieve
 from leastaction.kernels.bodywise_contact import make_touch, report_contacts, worst_contact
 from leastaction.kernels.bodywise_forces import end_forces, joint_end, spring_blocks, weights
@@ -134,15 +134,16 @@ def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rat
     solution that belongs to another motion. touched (2,): contacts of the last step, and whether there was one.
     """
     now, looks = find(contacts, system.tree, x, control, h, B, T, touched[0]), 0
-    sure = now
+    sure, again = now, False
     while True:
         good = solve_contact(
             (T, limits, now), system, plan, t, h, x, pc, control, active, rate_of, mass, numbers[0], numbers[1],
             numbers[2], touched[1] == 0 and looks == 0, most, B, E, f, L, ua, count,
         )  # fmt: skip
-        if not good and now > sure:
-            # there is no solution with what was missed
-            now, looks = sure, LOOKS
+        if not good and again:
+            # there is no solution with what was missed, or without what was let go
+            now, looks, again = sure, LOOKS, False
+            hold_all(h, B, T, now)
             continue
         sure = now
         if not good or looks == LOOKS:
@@ -150,8 +151,8 @@ def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rat
         # once more, from here, with the contacts that were missed
         looks += 1
         shift_of(system.tree, x, B.x1, B.guess)
-        now = find_missed(contacts, h, B, T, sure)
-        if now == sure:
+        now, again = find_missed(contacts, h, B, T, sure)
+        if not again:
             break
     touched[0], touched[1] = now, 1
     return good

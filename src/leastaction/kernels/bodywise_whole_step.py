@@ -18,7 +18,7 @@ import numpy as np
 from leastaction.kernels._calls import call_control
 from leastaction.kernels._jit import entry
 from leastaction.kernels.bodywise import keep_bodies, make_bodies, move_bodies, shift_of, shifted
-from leastaction.kernels.bodywise_barrier import find, find_missed, scales, too_far
+from leastaction.kernels.bodywise_barrier import find, find_missed, hold_all, scales, too_far
 from leastaction.kernels.bodywise_contact import (
     contact_directions,
     make_touch,
@@ -73,7 +73,7 @@ def open_step(system, plan, now, x, p, rates, known, past, lengths, address, eff
     rates: take the guess from the rates instead of the last steps.
     """
     t, h, mass = now
-    B, E, f, L, T, M = room
+    B, E, f, L, _, M = room
     fresh = rates or known[0] == 0 or address != 0
     if fresh and not coupled_rates(plan, system, t, x, p, mass, M, E, f, L, u):
         return False
@@ -84,8 +84,7 @@ def open_step(system, plan, now, x, p, rates, known, past, lengths, address, eff
     for d in range(control.size):
         control[d] = min(max(control[d], -effort[d]), effort[d])
     begin(system, t, h, x, p, B, f, L, pc)
-    rough = T.V.shape[0] + T.U.shape[0] > 0
-    guess(rough, h, 0 if rates else known[0], u, past, lengths, B.guess)
+    guess(True, h, 0 if rates else known[0], u, past, lengths, B.guess)
     return True
 
 
@@ -97,9 +96,15 @@ def find_contacts(contacts, tree, x, control, h, count, B, T):
 
 @entry
 def find_more(contacts, tree, x, h, count, B, T):
-    """Contacts that the solved step missed, added to those it has; how many. The solution is the next guess."""
+    """``find_missed`` as an entry. The solution is the next guess."""
     shift_of(tree, x, B.x1, B.guess)
     return find_missed(contacts, h, B, T, count)
+
+
+@entry
+def hold_contacts(h, count, B, T):
+    """``hold_all`` as an entry."""
+    hold_all(h, B, T, count)
 
 
 @entry

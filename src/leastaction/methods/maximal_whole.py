@@ -155,6 +155,7 @@ class Stepper:
             todo.append((parts.find_contacts, (self.contacts, tree, x, self.control, 0.1, 0, self.B, self.T)))
             todo.append((parts.is_too_far, (self.touch, tree, self.B)))
             todo.append((parts.find_more, (self.contacts, tree, x, 0.1, 0, self.B, self.T)))
+            todo.append((parts.hold_contacts, (0.1, 0, self.B, self.T)))
             todo.append((parts.report, (self.T, 0, self.B, *out[2:], 0)))
         for function, given in todo:
             function.compile(tuple(typeof(each) for each in given))
@@ -348,21 +349,22 @@ def solve_looking(step: Stepper, first: bool, count: Any) -> bool:
     """The same, and once more with the contacts that were missed, as ``bodywise_step.solve_step`` does it."""
     from leastaction.kernels.bodywise_barrier import LOOKS
 
-    sure, looks = step.count, 0
+    sure, looks, again = step.count, 0, False
     while True:
         step.prepare((_FORCES,) * step.count, _ONE)
         good = solve_contact(step, first and looks == 0, count)
-        if not good and step.count > sure:
-            # there is no solution with what was missed
-            step.count, looks = sure, LOOKS
+        if not good and again:
+            # there is no solution with what was missed, or without what was let go
+            step.count, looks, again = sure, LOOKS, False
+            step.parts.hold_contacts(step.now[1], sure, step.B, step.T)
             continue
         sure = step.count
         if not good or looks == LOOKS or step.contacts is None:
             return good
         looks += 1
         parts, given = step.parts, (step.contacts, step.system.tree, step.x, step.now[1], sure, step.B, step.T)
-        step.count = int(parts.find_more(*given))
-        if step.count == sure:
+        step.count, again = parts.find_more(*given)
+        if not again:
             return True
 
 

@@ -55,7 +55,7 @@ def _rim_gap(row: FloatArray, d: FloatArray, e: FloatArray, eb: FloatArray, star
 
     # downhill over a grid, then to the last digit
     n, k = 720, 0
-    far = (across(2 * np.pi / n * np.arange(n)) ** 2).sum(axis=1)
+    far = (across(np.linspace(0.0, 2 * np.pi, n, endpoint=False)) ** 2).sum(axis=1)
     while min(far[k - 1], far[(k + 1) % n]) < far[k]:
         k = (k - 1 if far[k - 1] < far[(k + 1) % n] else k + 1) % n
     step = 2 * np.pi / n
