@@ -83,7 +83,11 @@ def contacts_of(
     v: FloatArray,
     tau: FloatArray,
 ) -> Contacts:
-    """The contacts at rows of states; (q, v) of a row begins the same step that the run took."""
+    """The contacts at rows of states; (q, v) of a row begins the same step that the run took.
+
+    Where the next row is the end of that step, it is looked for there: a step in which bodies strike may have more than
+    one solution.
+    """
     names = method.contact_pairs(model)
     found = [np.zeros((0, 12))] * len(q)
     if names:
@@ -91,7 +95,8 @@ def contacts_of(
         for i, k in enumerate(numbers.tolist()):
             # the last row has no step of its own; it gets one as long as the step before
             dt = clock.length(k if i < last or clock.uniform else k - 1)
-            found[i] = method.contacts(model, model.state(q[i], v[i], float(t[i])), tau[i], dt)
+            end = q[i + 1] if i < last and int(numbers[i + 1]) == k + 1 else None
+            found[i] = method.contacts(model, model.state(q[i], v[i], float(t[i])), tau[i], dt, end)
     count = np.array([len(rows) for rows in found], dtype=np.int64)
     table = np.zeros((len(q), int(count.max(initial=0)), 12))
     for i, rows in enumerate(found):

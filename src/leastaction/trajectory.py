@@ -186,7 +186,10 @@ class Trajectory:
 
     @cached_property
     def contacts(self) -> Contacts:
-        """Gap, forces and slip of each contact at each row; the step from each row is taken again for it."""
+        """Gap, forces and slip of each contact at each row; the step from each row is taken again for it.
+
+        Where every step was saved it is looked for where the run found it; forces of a step in parts are means over it.
+        """
         return contacts_of(self.model, self.method, self.clock, self.step_numbers, self.t, self.q, self.v, self.tau)
 
     def plot(self, path: str | Path | None = None, **options: Any) -> Any:

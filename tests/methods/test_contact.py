@@ -320,3 +320,40 @@ def test_what_drops_on_the_rim_of_a_cylinder_gains_no_energy():
                     model, start = on_cylinder(shape, place, tilt, 0.3)
                     energy = run_of(model, start, dt, 0.5).energy.total
                     assert energy.max() - energy[0] < 1e-12  # measured 3.6e-15
+
+
+def unbalanced(run):
+    """What the forces of contacts with the ground lack in the change of momentum, over the largest force; (rows,)."""
+    c, m = run.contacts, run.model.total_mass
+    push = c.force[:-1].sum(axis=1)
+    needed = np.diff(run.momentum.linear, axis=0) / run.dt + [0, 0, m * G]
+    return np.abs(needed - push).max(axis=1) / np.abs(push).max()
+
+
+def test_forces_of_contacts_are_what_changes_the_momentum():
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        quat = rng.normal(size=4)
+        start = at(box(), (0, 0, 0.4), quat / np.linalg.norm(quat), *(2 * rng.normal(size=(2, 3))))
+        assert unbalanced(run_of(box(), start, 0.01, 1.0)).max() < 1e-4  # measured 2e-5
+
+
+@pytest.mark.slow
+def test_forces_of_steps_in_parts_are_means_over_the_step():
+    """A chain of spheres, dropped on one end, takes steps in parts; their force was that of the first part."""
+    m = la.Mechanism("chain")
+    for i in range(40):
+        m.add_body(f"b{i}", shape=la.Sphere(0.25), mass=1.0)
+        free, joint = ("world", "free"), (f"b{i - 1}", "spherical")
+        parent, kind = free if i == 0 else joint
+        m.add_joint(
+            f"j{i}", kind, parent=parent, child=f"b{i}", parent_frame=la.pose(xyz=(0.25 * (i > 0), 0, 0)),
+            child_frame=la.pose(xyz=(-0.25 * (i > 0), 0, 0)),
+        )  # fmt: skip
+    m.add_ground(friction=0.3)
+    model = m.build()
+    start = model.state({"j0": [0, 0, 0.75, np.cos(0.15), 0, -np.sin(0.15), 0]})
+    run = run_of(model, start, 0.01, 2.0)
+    off = unbalanced(run)
+    assert run.report.counters["finer steps"] > 0
+    assert np.count_nonzero(off > 1e-3) <= 1

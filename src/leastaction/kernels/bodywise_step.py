@@ -289,6 +289,12 @@ def rollout(
 
 
 @entry
+def displacement(tree, x, x1, xi):
+    """``shift_of`` as an entry."""
+    shift_of(tree, x, x1, xi)
+
+
+@entry
 def row_poses(tree, x, P):
     """Poses (rows, 12) of all rows about the kernels' origin."""
     kinematics(tree, x, P, np.zeros((tree.rates.shape[0], 6)))

@@ -251,8 +251,13 @@ class Method(ABC):
             raise ConvergenceError(f"{self.label}: {chunk.failure}{end}", state=state)
         return model.state(chunk.q[0], chunk.v[0], state.t + dt)
 
-    def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
-        """Contacts of the step that begins at a state, one row each; a method without contact has none."""
+    def contacts(
+        self, model: Model, state: State, control: Any, dt: float, end: FloatArray | None = None
+    ) -> FloatArray:
+        """Contacts of the step that begins at a state, one row each; a method without contact has none.
+
+        end: the coordinates at the end of the step, if they are known.
+        """
         return np.zeros((0, 12))
 
     def contact_pairs(self, model: Model) -> tuple[tuple[str, str], ...]:

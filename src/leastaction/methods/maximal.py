@@ -34,6 +34,7 @@ from leastaction.methods.maximal_bounds import (
     pyramid,
 )
 from leastaction.methods.maximal_checks import check_apart, too_fast
+from leastaction.methods.maximal_contacts import expect, mean_contacts
 from leastaction.methods.maximal_fourth import SUPPORTS as FOURTH
 from leastaction.methods.maximal_fourth import past_of, roll
 from leastaction.methods.maximal_linear import PARAMETERS, Problem, step_derivative
@@ -211,11 +212,16 @@ class Maximal(Method):
             done += parts[-1].steps
         return joined(parts)
 
-    def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
-        """Contacts of the step that begins at a state, (contacts, 12): see ``kernels.bodywise_contact``."""
+    def contacts(
+        self, model: Model, state: State, control: Any, dt: float, end: FloatArray | None = None
+    ) -> FloatArray:
+        """Contacts of the step that begins at a state, (contacts, 12): see ``kernels.bodywise_contact``.
+
+        end: the coordinates (nq,) at its end, if they are known, from which the solution is looked for.
+        """
         if self._order == 4:
-            return super().contacts(model, state, control, dt)
-        found, strikes = self._touching(model, state, control, dt)
+            return super().contacts(model, state, control, dt, end)
+        found, strikes = self._touching(model, state, control, dt, end)
         # what bounces in this step is no force
         return found[~strikes]
 
@@ -251,20 +257,29 @@ class Maximal(Method):
             failure = _FAILURES[1].format(iterations=iterations, contact="")
             raise ConvergenceError(f"{self.label}: {failure}", state=state) from error
 
-    def _touching(self, model: Model, state: State, control: Any, dt: float) -> tuple[FloatArray, NDArray[np.bool_]]:
+    def _touching(
+        self, model: Model, state: State, control: Any, dt: float, end: FloatArray | None = None
+    ) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Contacts (n, 12) of a plastic step from a state, and which of them bounce (n,)."""
         tau = np.zeros((0, model.nv)) if control is None else model.check_v(control, "control")[None]
         for parts in (1, *_PARTS):
             # a run takes a step without a solution in parts, too
-            memory, dt = self._begin(model, state), dt if parts == 1 else 0.5 * dt
+            memory, each = self._begin(model, state), []
             memory["known"][3] = 0
-            chunk, found = self._roll(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau), seen=True)
-            model.raise_pending()
-            if chunk.failure is None:
+            if end is not None and parts == 1:
+                expect(model, memory, end, dt)
+            for i in range(parts):
+                clock = Clock(state.t + i * dt / parts, dt / parts)
+                chunk, rows = self._roll(model, memory, clock, 0, 1, 1, Control(tau), seen=True)
+                model.raise_pending()
+                if chunk.failure is not None:
+                    break
+                each.append(rows)
+            if len(each) == parts:
                 break
         else:
             raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
-        touching = touch_of(model)
+        found, touching = mean_contacts(each), touch_of(model)
         if touching is None or "restitution" not in model.features:
             return found, np.zeros(len(found), dtype=bool)
         here, lively = touch_at(model, memory, state.q), touching.table.contacts.numbers[:, 1]

@@ -193,7 +193,9 @@ class MaximalEuler(Method):
                 saved += 1
         return Chunk(steps, None, q, v, {"programs": programs})
 
-    def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
+    def contacts(
+        self, model: Model, state: State, control: Any, dt: float, end: FloatArray | None = None
+    ) -> FloatArray:
         """Contacts of the step that begins at a state, (contacts, 12): see ``kernels.bodywise_contact``."""
         tau = np.zeros(model.nv) if control is None else model.check_v(control, "control")
         memory = self._begin(model, state)
