@@ -20,6 +20,7 @@ from leastaction.kernels.bodywise import keep_bodies, move_bodies, place_bodies,
 from leastaction.kernels.bodywise_bounds import limits_at_start
 from leastaction.kernels.bodywise_cone import LOOSE
 from leastaction.kernels.bodywise_contact import (
+    LET_GO,
     contact_blocks,
     contact_directions,
     least_gap,
@@ -49,7 +50,7 @@ MISSED, LOOKS = 0.02, 2
 
 # Distance of two bodies at the end of a step, over the way there, from which a contact that holds them is false; how
 # many times the force of the last step a force is that strikes.
-LET_GO, STRIKE = 0.1, 3.0
+FALSE, STRIKE = 0.1, 3.0
 
 
 @kernel
@@ -90,7 +91,7 @@ def loose(contacts, h, B, p):
         s = contacts.pairs[p, e]
         i, far = contacts.shapes[s, ROW], contacts.frames[s, REACH]
         way += motion(B, i, far) if i > 0 and math.isfinite(far) else 0.0
-    return LET_GO * way + h * h
+    return FALSE * way + h * h
 
 
 @kernel
@@ -189,12 +190,12 @@ def let_go(contacts, h, B, T, count, now):
         a, b = T.ints[k, 1], T.ints[k, 2]
         struck = T.V[k, 1] > STRIKE * (T.old_V[T.match[k], 1] if k < T.match.size and T.match[k] >= 0 else 0.0)
         if kind != DISC and distance_at_end(T, B, p, now) > limit:
-            T.X[k, 7], again = 1.0, True
+            T.X[k, 7], again = LET_GO, True
         elif struck and lift(B, T, k) > limit:
             Ra, pa, Rb, pb = ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9)
             _, n, _, _, ca, cb = gap(kind, T.F, k, Ra, pa, Rb, pb)
             freeze(T, found, a, b, Ra, pa, Rb, pb, n, ca, cb, p, T.F[k, FEATURE], T.mu[k])
-            T.X[k, 7], again = 1.0, True
+            T.X[k, 7], again = LET_GO, True
             found += 1
     return found, again
 

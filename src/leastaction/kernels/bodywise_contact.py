@@ -25,7 +25,7 @@ so that one iteration is the exact Newton direction of the whole system. The con
 
     ints (nc, 4), F (nc, 24)   frozen contacts, see ``contact_layout``
     Z (nc, 21)                 n0, t, u at k; the material points za, zb in their rows; levers la, lb at k
-    X (nc, 8)                  za, zb at k; the least gap at k+1, zero unless it is negative at k; 1 if it is let go
+    X (nc, 8)                  za, zb at k; the least gap at k+1, zero unless it is negative at k; a mark
     G (nc, 54)                 G0 (18; the other body has its negative), G1 of body a (18), of body b (18)
     V (nc, 5 + sides), dV      s, gamma, beta (2), psi; multipliers of the sides of a pyramid; and their directions
     g (nc, 3)                  phi over its least value, d
@@ -94,6 +94,9 @@ CONTACT_COLUMNS = 12
 
 RECOVERED = 0.2
 """Part of a negative gap that a step takes back."""
+
+# Marks of contacts: its force would do work out of nothing; it is deep, or it is not, whatever the gap at k is now.
+LET_GO, DEEP, SHALLOW = 1.0, 2.0, 3.0
 
 
 class Touch(NamedTuple):
@@ -191,7 +194,13 @@ def rows_at_start(count, h, B, T):
         st3(T.X, k, 0, za)
         st3(T.X, k, 3, zb)
         # what is let go is as good as far away
-        T.X[k, 6] = least_gap(phi, h) if T.X[k, 7] == 0.0 else -10.0 * T.tune[0]
+        mark = T.X[k, 7]
+        if mark == 0.0:
+            T.X[k, 6] = least_gap(phi, h)
+        elif mark == LET_GO:
+            T.X[k, 6] = -10.0 * T.tune[0]
+        else:
+            T.X[k, 6] = (1.0 - RECOVERED) * (phi + h * h) if mark == DEEP else 0.0
         st6(T.G, k, 0, wrench(ca, n))
         st6(T.G, k, 6, wrench(ca, t))
         st6(T.G, k, 12, wrench(ca, u))

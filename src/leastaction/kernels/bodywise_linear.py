@@ -28,6 +28,8 @@ from leastaction.kernels._lanes import ld6
 from leastaction.kernels.bodywise import make_bodies, shifted
 from leastaction.kernels.bodywise_bounds import bound_moves, bound_replies, limits_at_start, note_bounds, relieve
 from leastaction.kernels.bodywise_contact import (
+    DEEP,
+    SHALLOW,
     contact_at,
     contact_blocks,
     contact_directions,
@@ -82,6 +84,14 @@ def keep_forces(contacts, T, limits, moves, count):
             moves[0][k, e] = T.V[k, 1 + e]
     for k in range(T.U.shape[0]):
         moves[3][k] = T.U[k, 1]
+
+
+@optional(None)
+def mark_depths(contacts, T, count):
+    """Contacts that are deep stay so in the direction, and the others do not become so by a small displacement."""
+    for k in range(count):
+        if T.X[k, 7] == 0.0:
+            T.X[k, 7] = DEEP if T.X[k, 6] < 0.0 else SHALLOW
 
 
 @optional(None)
@@ -327,6 +337,7 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
     copy(B.x1, xb)
     moves, lam = make_moves(contacts, T, limits), make_multipliers(system.loops, L)
     keep_forces(contacts, T, limits, moves, nc)
+    mark_depths(contacts, T, nc)
     keep_multipliers(system.loops, L, lam)
 
     for j in range(eps.size):
