@@ -16,6 +16,7 @@ from leastaction._version import __version__
 if TYPE_CHECKING:
     from leastaction import jax, models, redmax, torch
     from leastaction.compare import compare
+    from leastaction.coordinates import to_maximal, to_minimal
     from leastaction.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
     from leastaction.dynamics import (
         bias_forces,
@@ -97,6 +98,8 @@ PUBLIC: dict[str, str | None] = {
     "Model": "leastaction.model.model",
     "State": "leastaction.model.model",
     "project": "leastaction.observe",
+    "to_maximal": "leastaction.coordinates",
+    "to_minimal": "leastaction.coordinates",
     # files and the conventions of other libraries
     "load": "leastaction.io",
     "save": "leastaction.io",
@@ -251,6 +254,8 @@ __all__ = [
     "save",
     "simulate",
     "simulate_many",
+    "to_maximal",
+    "to_minimal",
     "to_mujoco",
     "to_pinocchio",
     "torch",
