@@ -9,6 +9,8 @@ speed, the step is cut at the touch. There the velocity jumps by impulses at all
 with u = J v the velocity of the touching points, and the rest of the step begins with v+. Newton's law holds at every
 point by itself, so points that touch at once are struck at once. Slower pairs, and what follows on too many impacts in
 one step, are plastic: that is how bouncing ends. Loops and constraints stay closed: the jump obeys G v+ = G v-.
+Limits and inequalities that are closed at the touch take part without friction and with e = 0, as rows B of their
+rates: Lambda >= 0, B v+ >= 0, one of them zero.
 """
 
 from __future__ import annotations
@@ -30,8 +32,15 @@ from leastaction.model.model import Model, State
 Advance = Callable[[Memory, float, float], tuple[str | None, FloatArray]]
 """Take one plastic step: (memory, t, h) -> why it failed, and its contacts (contacts, 12)."""
 
+Bounds = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""Limits and inequalities at coordinates q: gaps (m,) and the rows (m, nv) of their rates."""
+
 _MOST_TRIALS, _MOST_IMPACTS = 60, 16
 _SWEEPS, _SAME = 2000, 1e-14
+
+# A bound that nothing presses is pushed open by its barrier: s'' = w kappa / s, so s' grows to sqrt(2 w kappa ln s/s0),
+# with a logarithm of 14 from where it was held to a tenth of a millimetre. It counts as closed within a second of that.
+_DRIFT = 28.0
 
 
 @dataclass
@@ -129,9 +138,27 @@ def strike(inverse: FloatArray, J: FloatArray, v: FloatArray, e: FloatArray, mu:
     return np.asarray(v + inverse @ rows.T @ impulse)
 
 
+def held_rows(inverse: FloatArray, gap: FloatArray, rows: FloatArray, barrier: float) -> FloatArray:
+    """Rows (k, 3, nv) of the bounds that are closed, as points without tangents.
+
+    Args:
+        inverse: impulses to jumps of v (nv, nv).
+        gap: of all limits and inequalities (m,), each in its own unit.
+        rows: their rates (m, nv).
+        barrier: product of gap and force that the solver leaves, joules.
+    """
+    w = np.einsum("mi,ij,mj->m", rows, inverse, rows)
+    near = gap <= np.maximum(TOUCH_LEAST, np.sqrt(_DRIFT * barrier * np.maximum(w, 0.0)))
+    out = np.zeros((int(near.sum()), 3, rows.shape[1]))
+    out[:, 0] = rows[near]
+    return out
+
+
 def step_with_impacts(
     model: Model,
     table: ContactTable,
+    bounds: Bounds,
+    barrier: float,
     start: Callable[[State], Memory],
     state: Callable[[Memory], tuple[FloatArray, FloatArray]],
     advance: Advance,
@@ -140,7 +167,10 @@ def step_with_impacts(
     h: float,
     rest_speed: float,
 ) -> tuple[str | None, Memory, int]:
-    """One step from a memory; returns why it failed, the memory at its end, and the number of impacts."""
+    """One step from a memory; returns why it failed, the memory at its end, and the number of impacts.
+
+    ``bounds``: limits and inequalities, which an impact closes too; ``barrier``: as in ``held_rows``.
+    """
     end, impacts = t + h, 0
     e, mu = table.contacts.numbers[:, 1], table.contacts.numbers[:, 0]
     while True:
@@ -160,11 +190,15 @@ def step_with_impacts(
         if failure is not None:
             return failure, memory, impacts
 
-        # the jump, at everything that touches
+        # the jump, at everything that touches and at every bound that is closed
         speed = -np.einsum("knv,v->kn", at.J, v)[:, 0]
         near = (at.gap <= 2.0 * _tolerance(left, speed)) | bounce
         lively = np.where(speed > rest_speed, e[at.pair], 0.0)
-        v = strike(free_inverse(model, t + part, q), at.J[near], v, lively[near], mu[at.pair[near]])
+        inverse = free_inverse(model, t + part, q)
+        held = held_rows(inverse, *bounds(q), barrier)
+        none = np.zeros(len(held))
+        J, bounce_by = np.concatenate([at.J[near], held]), np.concatenate([lively[near], none])
+        v = strike(inverse, J, v, bounce_by, np.concatenate([mu[at.pair[near]], none]))
         memory = start(State(t + part, q, v))
         impacts += 1
         t += part

@@ -28,6 +28,7 @@ from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.impacts import bouncing, step_with_impacts, touch_at
 from leastaction.methods.maximal_bounds import (
     bound_name,
+    bound_rows,
     inequality_count,
     inequality_pairs,
     limit_table,
@@ -348,9 +349,10 @@ class Maximal(Method):
             return chunk.failure, found
 
         h, (rest, more) = clock.length(k), self._rest(model)
+        barrier = self._contact_numbers(model, memory)[2][1]
         failure, after, impacts = step_with_impacts(
-            model, cast(Touching, touch_of(model)).table, partial(self._begin, model), partial(self.state, model),
-            advance, memory, clock.at(k), h, rest + more * h,
+            model, cast(Touching, touch_of(model)).table, partial(bound_rows, model), barrier,
+            partial(self._begin, model), partial(self.state, model), advance, memory, clock.at(k), h, rest + more * h,
         )  # fmt: skip
         spent = counters["iterations"]
         if failure is not None:

@@ -14,6 +14,8 @@ from leastaction.methods.maximal_servos import bounded_servos
 from leastaction.model.checks import FloatArray
 from leastaction.model.joints import layout
 from leastaction.model.model import JointView, Model
+from leastaction.model.tables import flat_pose
+from leastaction.spatial import quaternion
 
 # Limits and inequalities of a first state may be violated by this, in their own unit.
 _DEEP = 1e-9
@@ -119,6 +121,57 @@ def check_bounds(model: Model, x: FloatArray, P: FloatArray) -> None:
                 f"'{model.name}': {constraint.label}: value {value[row]:.3g} of row {row} is negative at the first "
                 "state; start where it holds."
             )
+
+
+def bound_rows(model: Model, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Gaps (m,) of enforced limits and of inequalities at coordinates q (nq,), and the rows (m, nv) of their rates."""
+    gaps: list[float] = []
+    rows: list[FloatArray] = []
+    for view in model.joints.values() if model.mechanism.limits_enforced else ():
+        for piece in layout(view.joint):
+            low, high = view.joint.limits[piece.limit].tolist()
+            here, along = q[view.q][piece.q], np.zeros((piece.v.stop - piece.v.start, model.nv))
+            if view.kind == "free":
+                # public velocities: (angular; linear) in child axes
+                R = quaternion.to_matrix(q[view.q][3:])
+                turn, slide = slice(view.v.start, view.v.start + 3), slice(view.v.start + 3, view.v.stop)
+                along[:, turn if piece.factor == "ball" else slide] = (
+                    np.eye(3) if piece.factor == "ball" else R[piece.v]
+                )
+            else:
+                along[:, view.v.start + piece.v.start : view.v.start + piece.v.stop] = np.eye(len(along))
+            if piece.factor == "ball":
+                # the angle of a ball, as kernels have it: smooth where it is not turned
+                if high < np.pi:
+                    gaps.append(2.0 * (abs(here[0]) - np.cos(0.5 * high)) / np.sin(0.5 * high))
+                    rows.append(-np.copysign(1.0 / np.sin(0.5 * high), here[0]) * (here[1:] @ along))
+                continue
+            for sign, bound in ((1.0, low), (-1.0, high)):
+                if np.isfinite(bound):
+                    gaps.append(sign * (float(here[0]) - bound))
+                    rows.append(sign * along[0])
+    for constraint in model.mechanism.constraints:
+        if constraint.kind == "inequality":
+            poses, twists = _link_motions(model, q, constraint.bodies)
+            gaps += constraint.value(poses).tolist()
+            rows += list(constraint.matrix(poses) @ twists)
+    return np.array(gaps), np.array(rows).reshape(-1, model.nv)
+
+
+def _link_motions(model: Model, q: FloatArray, names: tuple[str, ...]) -> tuple[FloatArray, FloatArray]:
+    """Poses (k, 4, 4) of bodies in the world, and the map (6 k, nv) from v to their twists in their own axes."""
+    from leastaction.kernels import entries
+
+    places = [model.place(name) for name in names]
+    frames = np.array([flat_pose(place.pose) for place in places])
+    poses, J = np.zeros((1, len(names), 4, 4)), np.zeros((len(names), 1, 6, model.nv))
+    entries.frame_poses(model.system, q[None], np.array([place.row for place in places]), frames, poses)
+    for k, place in enumerate(places):
+        if place.row > 0:
+            entries.frame_jacobian(model.system, q[None], place.row, frames[k], J[k])
+            # from world axes to those of the body
+            J[k, 0] = (poses[0, k, :3, :3].T @ J[k, 0].reshape(2, 3, -1)).reshape(6, -1)
+    return poses[0], J.reshape(-1, model.nv)
 
 
 def bound_name(model: Model, number: int) -> str:
