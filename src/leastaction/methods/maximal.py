@@ -194,20 +194,23 @@ class Maximal(Method):
     ) -> Chunk:
         """All steps in one compiled call, up to a step that needs care.
 
-        A step in which something bounces is cut there; one with contacts that finds no solution is taken in parts.
+        A step in which something bounces is cut there; one with contacts that finds no solution, cut or not, is
+        taken in parts.
         """
         if self._order == 4:
             return roll(model, memory, clock, k, steps, every, control, efforts(model), self.solver)
         parts = [self._roll(model, memory, clock, k, steps, every, control)[0]]
         done = parts[0].steps
         while parts[-1].failure is not None and touch_of(model) is not None:
-            cut = self._impact_step if parts[-1].failure == _STRIKES else self._finer_step
-            step = cut(model, memory, clock, k + done, every, control)
-            if step is None:
-                break
-            parts.append(step)
-            done += step.steps
-            if step.failure is not None or done == steps:
+            if parts[-1].failure == _STRIKES:
+                parts.append(self._impact_step(model, memory, clock, k + done, every, control))
+            if parts[-1].failure is not None:
+                finer = self._finer_step(model, memory, clock, k + done, every, control)
+                if finer is None:
+                    break
+                parts.append(finer)
+            done += parts[-1].steps
+            if done == steps:
                 break
             parts.append(self._roll(model, memory, clock, k + done, steps - done, every, control)[0])
             done += parts[-1].steps
@@ -356,7 +359,8 @@ class Maximal(Method):
         )  # fmt: skip
         spent = counters["iterations"]
         if failure is not None:
-            none = np.zeros((0, model.nq)), np.zeros((0, model.nv)), {**counters, "impacts": impacts}
+            # impacts of a step that is not taken do not count
+            none = np.zeros((0, model.nq)), np.zeros((0, model.nv)), {**counters, "impacts": 0}
             return Chunk(0, failure, *none, np.zeros(0, dtype=np.int64), spent)
         for name, array in memory.items():
             array[...] = after[name]
