@@ -118,3 +118,59 @@ def test_forces_of_wrenches_are_for_one_state():
     assert np.abs(dynamics.wrench_forces(model, [0.3], wrench)).max() == pytest.approx(1.0)
     with pytest.raises(la.ModelError, match="wrench_forces takes one state, got 2 rows"):
         dynamics.wrench_forces(model, [[0.3], [0.4]], wrench)
+
+
+def stacked(way):
+    """A box of 2 kg on the ground and a body of 1 kg above it, 0.1 m beside, with a joint along z between them."""
+    m = la.Mechanism("stack")
+    m.add_body("low", mass=2.0, shape=la.Box((0.4, 0.4, 0.2)))
+    m.add_body("top", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    above, below = la.pose(xyz=(0.1, 0, 0.2)), la.pose(xyz=(-0.1, 0, -0.2))
+    m.add_joint("root", "free", parent="world", child="top" if way == "down" else "low")
+    if way == "loop":
+        m.add_joint("other", "free", parent="world", child="top")
+    if way == "down":
+        m.add_joint("tie", "revolute", parent="top", child="low", axis=(0, 0, 1), parent_frame=below)
+    else:
+        m.add_joint("tie", "revolute", parent="low", child="top", axis=(0, 0, 1), parent_frame=above)
+    m.add_ground(friction=0.5)
+    return m
+
+
+def slide(model, way, speed, method="maximal"):
+    low, top, v = [0, 0, 0.1, 1, 0, 0, 0], [0.1, 0, 0.3, 1, 0, 0, 0], [0, 0, 0, speed, 0, 0]
+    start = {"root": top if way == "down" else low} | ({"other": top} if way == "loop" else {})
+    state = model.state(start, dict.fromkeys(start, v))
+    return la.simulate(model, state, dt=0.005, duration=0.1, method=method)
+
+
+class TestForcesUnderContact:
+    @pytest.mark.parametrize("speed", [0.0, 2.0])
+    @pytest.mark.parametrize("way", ["up", "down", "loop"])
+    def test_a_stack_that_rests_or_slides(self, way, speed):
+        run = slide(stacked(way).build(), way, speed)
+        weight, drag = 9.81, -0.5 * 9.81 * (speed > 0)
+        # a free joint passes nothing; measured 1.1e-14
+        assert np.abs(run.joint_forces["root"]).max() < 1e-11
+        if way == "loop":
+            # measured 7e-9 at rest, 2.5e-7 while it slides
+            assert run.multipliers["tie"][10] == pytest.approx([drag, 0, weight, 0, 0], abs=2e-6)
+        elif way == "up":
+            assert run.joint_forces["tie"][10] == pytest.approx([0, 0, 0, drag, 0, weight], abs=2e-6)
+        else:
+            torque = 0.1 * weight - 0.2 * drag
+            assert run.joint_forces["tie"][10] == pytest.approx([0, torque, 0, -drag, 0, -weight], abs=2e-6)
+
+    def test_the_same_under_the_euler_step(self):
+        run = slide(stacked("up").build(), "up", 2.0, "maximal-euler")
+        # measured 2.2e-10
+        assert run.joint_forces["tie"][10] == pytest.approx([0, 0, 0, -0.5 * 9.81, 0, 9.81], abs=1e-8)
+
+    def test_what_is_not_known_is_said(self):
+        m = stacked("up")
+        m.add_constraint(la.Constraint(("top",), lambda p: [p[0, 2, 3]], lambda p: [[0, 0, 0, *p[0, 2, :3]]],
+                                       kind="inequality", name="floor"))  # fmt: skip
+        run = slide(m.build(), "up", 0.0)
+        words = r"joint forces and multipliers: 'stack' has inequality constraints.*mechanism\.without"
+        with pytest.raises(la.UnsupportedError, match=words):
+            run.joint_forces  # noqa: B018

@@ -87,11 +87,18 @@ def loop_forces(model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.0
     return _forward(model, q, v, tau, t)[1]
 
 
-def _forward(model: Model, q: Any, v: Any, tau: Any, t: Any) -> tuple[FloatArray, FloatArray]:
+COUNTED = frozenset({"loops", "enforced limits", "spline joints"})
+"""Features of a model that do not keep ``forward_dynamics`` from being right; limits only where none is reached."""
+
+
+def _forward(
+    model: Model, q: Any, v: Any, tau: Any, t: Any, known: frozenset[str] = frozenset()
+) -> tuple[FloatArray, FloatArray]:
+    """Accelerations and loop multipliers; ``known``: features whose forces are in tau."""
     from leastaction.kernels import entries
 
     qs, vs, single = _motions(model, q, v)
-    _refuse(model, "forward_dynamics", model.features - {"loops", "enforced limits", "spline joints"})
+    _refuse(model, "forward_dynamics", model.features - COUNTED - known)
     forces = np.zeros((len(qs), model.nv)) if tau is None else _velocities(model, tau, "tau", len(qs))
     a, lam = np.zeros((len(qs), model.nv)), np.zeros((len(qs), model.constraint_size))
     good = entries.forward_dynamics(model.system, check_times(t, len(qs)), qs, vs, forces, a, lam)

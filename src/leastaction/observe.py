@@ -8,11 +8,13 @@ import numpy as np
 
 from leastaction import dynamics
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
+from leastaction.kernels.layout import PARENT
 from leastaction.model.actuation import servo_bound, servo_forces, servo_rates
 from leastaction.model.checks import FloatArray
 from leastaction.model.configuration import retract
 from leastaction.model.joints import layout
 from leastaction.model.model import Model, State, check_model
+from leastaction.model.tables import flat_pose
 from leastaction.spatial import quaternion
 
 # Metres or radians from an enforced limit within which a joint may lean on it.
@@ -219,34 +221,92 @@ def _crossing(label: str, over: FloatArray, t: FloatArray) -> list[str]:
 
 
 def joint_forces(
-    model: Model, t: FloatArray, q: FloatArray, v: FloatArray, tau: FloatArray
+    model: Model,
+    t: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    pushes: dict[str, FloatArray] | None = None,
 ) -> tuple[dict[str, FloatArray], FloatArray]:
     """Wrenches (rows, 6) that every joint passes to its child, and the loop multipliers (rows, m).
 
     A wrench is (torque; force) at the origin of the joint's child frame, in its axes. Loop joints are included.
+
+    Args:
+        model: the model.
+        t: times (rows,), seconds.
+        q: coordinates (rows, nq).
+        v: velocities (rows, nv).
+        tau: generalised forces (rows, nv) of the control.
+        pushes: wrenches (rows, 6) of contacts by body, torque about its link origin and force, world axes; None where
+            they are not known.
     """
     from leastaction.kernels import entries
-    from leastaction.model.tables import flat_pose
 
+    known = _refuse_unknown(model, pushes is not None)
     _refuse_limits(model, t, q)
-    a, lam = dynamics._forward(model, q, v, tau, t)
+    pushes = pushes or {}
+    a, lam = dynamics._forward(model, q, v, tau + _push_forces(model, q, pushes), t, known)
     # the tree joints: their child frames on their last rows
     names = list(model.joints)
-    rows, frames = [], []
-    for name in names:
-        joint = model.joints[name].joint
-        place = model.places[joint.child]
-        rows.append(place.row)
-        frames.append(flat_pose(place.pose @ joint.child_frame))
+    places = [model.places[model.joints[name].joint.child] for name in names]
+    ends = [place.pose @ model.joints[name].joint.child_frame for name, place in zip(names, places, strict=True)]
+    rows = np.array([place.row for place in places], dtype=np.int64)
+    frames = np.array([flat_pose(end) for end in ends]).reshape(-1, 12)
     loads = _loop_wrenches(model, q, lam)
     out = np.zeros((len(q), len(names), 6))
-    entries.joint_reactions(
-        model.system, t, q, v, a, np.array(rows, dtype=np.int64), np.array(frames).reshape(-1, 12), loads, out
-    )
+    entries.joint_reactions(model.system, t, q, v, a, rows, frames, loads, out)
     model.raise_pending()
+    for k, name in enumerate(names):
+        out[:, k] -= _pushes_behind(model, q, name, pushes)
     if not np.isfinite(out).all():
         raise ConvergenceError("joint forces: the numbers are not finite; check the states, laws and forces.")
     return {name: out[:, k] for k, name in enumerate(names)}, lam
+
+
+# Features whose forces are those of the contacts of a run.
+_TOUCHING = frozenset({"contact", "restitution"})
+
+
+def _refuse_unknown(model: Model, touching: bool) -> frozenset[str]:
+    """Features whose forces are known, or raise for the first one whose forces are not."""
+    known = _TOUCHING if touching else frozenset()
+    for feature in sorted(model.features - dynamics.COUNTED - known):
+        raise UnsupportedError(
+            f"joint forces and multipliers: '{model.name}' has {feature}, whose forces a run does not keep; they are "
+            "not available. Take a run of mechanism.without(...), in which they do not act."
+        )
+    return known
+
+
+def _push_forces(model: Model, q: FloatArray, pushes: dict[str, FloatArray]) -> FloatArray:
+    """Generalised forces (rows, nv) of wrenches on bodies."""
+    from leastaction.kernels import entries
+
+    out = np.zeros((len(q), model.nv))
+    if pushes:
+        places = [model.places[name] for name in pushes]
+        rows = np.array([place.row for place in places], dtype=np.int64)
+        frames = np.array([flat_pose(place.pose) for place in places])
+        entries.wrench_forces(model.system, q, rows, frames, np.stack(list(pushes.values()), axis=1), out)
+    return out
+
+
+def _pushes_behind(model: Model, q: FloatArray, name: str, pushes: dict[str, FloatArray]) -> FloatArray:
+    """Wrench (rows, 6) of what pushes bodies behind a tree joint, at its child frame in its axes."""
+    joint, parents = model.joints[name].joint, model.system.tree.rows[:, PARENT]
+    at = dynamics.frame_poses(model, q, [joint.child])[:, 0] @ joint.child_frame
+    out = np.zeros((len(q), 2, 3))
+    for body, wrench in pushes.items():
+        # rows from the body to the root
+        row = model.places[body].row
+        while row > model.places[joint.child].row:
+            row = int(parents[row])
+        if row == model.places[joint.child].row:
+            arm = dynamics.frame_poses(model, q, [body])[:, 0, :3, 3] - at[:, :3, 3]
+            out[:, 0] += wrench[:, :3] + np.cross(arm, wrench[:, 3:])
+            out[:, 1] += wrench[:, 3:]
+    return np.asarray(np.einsum("nij,nki->nkj", at[:, :3, :3], out).reshape(len(q), 6))
 
 
 def _refuse_limits(model: Model, t: FloatArray, q: FloatArray) -> None:

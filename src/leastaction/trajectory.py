@@ -21,7 +21,7 @@ from leastaction.errors import ModelError
 from leastaction.kernels.callbacks import control_at, is_compiled
 from leastaction.methods.base import Clock, IntArray, Memory, Method
 from leastaction.methods.registry import method_from_options
-from leastaction.model.checks import FloatArray, check_number
+from leastaction.model.checks import WORLD, FloatArray, check_number
 from leastaction.model.files import MAX_RUN_BYTES, check_path, read_file, write_beside
 from leastaction.model.model import Model, State, check_model
 from leastaction.model.serialize import mechanism_from_dict, mechanism_to_dict
@@ -172,11 +172,18 @@ class Trajectory:
 
     @cached_property
     def _reactions(self) -> tuple[dict[str, FloatArray], FloatArray]:
-        return observe.joint_forces(self.model, self.t, self.q, self.v, self.tau)
+        pushes = None
+        if "contact" in self.model.features:
+            bodies = dict.fromkeys(body for pair in self.contacts.names for body in pair if body != WORLD)
+            pushes = {body: self.contacts.wrench(body) for body in bodies}
+        return observe.joint_forces(self.model, self.t, self.q, self.v, self.tau, pushes)
 
     @property
     def joint_forces(self) -> dict[str, FloatArray]:
-        """Wrench (rows, 6) that each tree joint passes to its child, at the child frame in its axes, by joint name."""
+        """Wrench (rows, 6) that each tree joint passes to its child, at the child frame in its axes, by joint name.
+
+        Under the forces of ``contacts``, which are those of the step that begins at a row; impacts are no forces.
+        """
         return self._reactions[0]
 
     @property
