@@ -202,7 +202,7 @@ class Tangent:
         self.H, self.E, kinetic, gravity = (np.zeros((nu, nu)) for _ in range(4))
         P, S = np.zeros((len(tree.rows), 12)), np.zeros((nu, 6))
         second.second_derivatives(model.system, state.q, state.v, p, k, f, self.H, self.E, kinetic, gravity, P, S)
-        self.model, self.S, self.moves, self.momentum = model, S.T, moved_rows(model), p
+        self.model, self.S, self.P, self.moves, self.momentum = model, S.T, P, moved_rows(model), p
         self.T, self.turning = _user_maps(model, state)
         self.u = self.T @ state.v
         self.links = links_at(model, P)
@@ -244,14 +244,38 @@ class Tangent:
         free, push = Z[:, : dx.shape[1]], Z[:, dx.shape[1] :]
         return np.asarray(free - push @ least(self.G @ push, self.G @ free + self.D @ dx))
 
-    def projector(self) -> FloatArray:
-        """(2 nv, 2 nv) in the user's coordinates: on the tangent space, position first, then velocity."""
+    def bodies(self, names: tuple[str, ...]) -> tuple[FloatArray, FloatArray]:
+        """Poses (k, 4, 4) of bodies in the world, and their twists in link axes by the rates (6k, nu)."""
+        places = [self.model.place(name) for name in names]
+        links = np.array([pose_of(self.P[place.row]) @ place.pose for place in places])
+        reach = [
+            se3.Ad(se3.inverse(link)) @ (self.S * self.moves[place.row])
+            for link, place in zip(links, places, strict=True)
+        ]
+        links[:, :3, 3] -= self.P[0, 9:12]
+        return links, np.vstack(reach)
+
+    def projector(self, slips: FloatArray | None = None, turned: FloatArray | None = None) -> FloatArray:
+        """(2 nv, 2 nv) in the user's coordinates: on the tangent space, position first, then velocity.
+
+        slips, turned (k, nv): velocity constraints by the user's velocities and displacements.
+        """
         n = self.model.nv
         G, D = self.G @ self.T, self.D @ self.T + self.G @ self.turning
-        Z = np.linalg.solve(self.T.T @ self.H @ self.T, G.T)
-        lift = Z @ least(G @ Z, np.eye(len(G)))
+        M = self.T.T @ self.H @ self.T
+        lift = _lift(M, G)
         along = np.eye(n) - lift @ G
-        return np.block([[along, np.zeros((n, n))], [-lift @ D @ along, along]])
+        if slips is None or turned is None:
+            return np.block([[along, np.zeros((n, n))], [-lift @ D @ along, along]])
+        rates, back = np.vstack([G, slips]), _lift(M, np.vstack([G, slips]))
+        by_place = -back @ np.vstack([D, turned]) @ along
+        return np.block([[along, np.zeros((n, n))], [by_place, np.eye(n) - back @ rates]])
+
+
+def _lift(M: FloatArray, G: FloatArray) -> FloatArray:
+    """M^-1 G^T (G M^-1 G^T)^-1 for rows G (m, nv) that may be redundant."""
+    Z = np.linalg.solve(M, G.T)
+    return np.asarray(Z @ least(G @ Z, np.eye(len(G))))
 
 
 def least(A: FloatArray, b: FloatArray) -> FloatArray:

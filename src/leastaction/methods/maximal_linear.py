@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from leastaction.kernels.callbacks import take_pending
+from leastaction.kernels.layout import INERTIA
 from leastaction.methods.base import Memory
 from leastaction.methods.closing import link_rows
 from leastaction.methods.derivative import StepDerivative
-from leastaction.methods.galerkin_links_linear import Tangent, least
+from leastaction.methods.galerkin_links_linear import Tangent
 from leastaction.model.checks import FloatArray
 from leastaction.model.configuration import difference, retract
 from leastaction.model.model import Model, State
@@ -23,11 +24,21 @@ PARAMETERS = ("mass", "inertia", "friction")
 # Displacement, in radians or metres over a step, over which the residual is differenced; and part of a parameter.
 _FAR, _PART = 1e-5, 1e-5
 
+# Radius of gyration, in metres, of a point at its frame, for how far its inertia is changed.
+_POINT = 0.01
+
 # Part of the barrier over which the step is differenced.
 _BARRIER = 1e-3
 
-# Displacement over which rows of constraints are differenced.
+# Displacement over which velocity constraints are differenced.
 _SLIGHT = 1e-6
+
+
+def _raise_first(*owners: Model) -> None:
+    """Raise the first error of functions of the user of some models, if there was one."""
+    error = take_pending(callback for owner in owners for callback in owner.callbacks)
+    if error is not None:
+        raise error
 
 
 @dataclass
@@ -46,42 +57,53 @@ class Problem:
     iterations: int
 
     def along(
-        self, X: FloatArray, P: FloatArray, U: FloatArray, far: FloatArray, ends: Any, dmu: FloatArray | None = None
+        self,
+        X: FloatArray,
+        P: FloatArray,
+        U: FloatArray,
+        far: FloatArray,
+        ends: tuple[Model, Model] | None = None,
+        dmu: FloatArray | None = None,
     ) -> tuple[FloatArray, State]:
         """Derivatives (2 nv, m) of the next state along directions with the given ends, and the next state.
 
-        ArithmeticError if the step has no solution. ``ends``: the two mechanisms, as kernels read them.
+        ArithmeticError if the step has no solution. ``ends``: the models at the two ends, where they are others. They
+        own the functions of the user whose addresses their arrays hold, so arrays alone would not do.
         """
         from leastaction.kernels import bodywise_linear
 
-        model, n, system, touching = self.model, self.model.nv, self.model.system, self.touching
+        model, n, touching = self.model, self.model.nv, self.touching
         contacts = touching.table.contacts if touching else None
+        owners = ends or (model, model)
         if dmu is None:
             dmu = np.zeros((len(far), len(contacts.pairs) if contacts else 0))
         # all but the tables is written to
         kept = None if self.kept is None else (*(array.copy() for array in self.kept[:-1]), self.kept[-1])
         out_x, out_p, x1, p1 = np.zeros_like(X), np.zeros_like(P), np.zeros(model.nq), np.zeros(n)
+        systems = tuple(owner.system for owner in owners)
         status = bodywise_linear.linearize(
-            system, ends, self.plan, contacts, touching.limits if touching else None, kept, self.state.t, self.dt,
-            self.memory["x"], self.memory["p"], self.tau, True, self.numbers, self.iterations, X, P, U, far, dmu, out_x,
-            out_p, x1, p1,
+            model.system, systems, self.plan, contacts, touching.limits if touching else None, kept, self.state.t,
+            self.dt, self.memory["x"], self.memory["p"], self.tau, True, self.numbers, self.iterations, X, P, U, far,
+            dmu, out_x, out_p, x1, p1,
         )  # fmt: skip
-        model.raise_pending()
+        _raise_first(model, *owners)
         if status:
             raise ArithmeticError(f"status {status}")
         out = np.zeros((2 * n, len(far)))
         for j, length in enumerate(far):
-            (q, v), (q_back, v_back) = (self.leave(ends[k], out_x[2 * j + k], out_p[2 * j + k]) for k in range(2))
+            (q, v), (q_back, v_back) = (self.leave(owners[k], out_x[2 * j + k], out_p[2 * j + k]) for k in range(2))
             out[:n, j] = difference(model, q_back, q) / (2.0 * length)
             out[n:, j] = (v - v_back) / (2.0 * length)
-        return out, model.state(*self.leave(system, x1, p1), self.state.t + self.dt)
+        return out, model.state(*self.leave(model, x1, p1), self.state.t + self.dt)
 
-    def leave(self, system: Any, x: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The user's state."""
+    def leave(self, owner: Model, x: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The user's state from that of a model's rows."""
         from leastaction.kernels import legendre
 
         q, v = np.zeros(self.model.nq), np.zeros(self.model.nv)
-        if not legendre.leave(system, self.state.t + self.dt, x, p, q, v):
+        good = legendre.leave(owner.system, self.state.t + self.dt, x, p, q, v)
+        _raise_first(self.model, owner)
+        if not good:
             raise ArithmeticError("no velocity")
         return q, v
 
@@ -114,58 +136,54 @@ def step_derivative(problem: Problem, effort: FloatArray, parameters: tuple[str,
             v = state.v + step if n <= j < 2 * n else state.v.copy()
             legendre.enter(system, q, v, X[row], u, P[row])
             U[row] += step if j >= 2 * n else 0.0
-    out, end = problem.along(X, P, U, far, (system, system))
+    out, end = problem.along(X, P, U, far)
 
     # a control that is at its bound does nothing
     out[:, 2 * n :][:, np.abs(problem.tau) >= effort] = 0.0
     A = out[:, : 2 * n]
     if link_rows(model):
         # directions that break loops are first projected on those that do not
-        A = A @ _projector(model, state, M[0])
+        A = A @ _projector(model, state)
     C = {name: _by_parameter(problem, name) for name in parameters}
     return StepDerivative(A, out[:, 2 * n :], end, C)
 
 
-def _projector(model: Model, state: State, M: FloatArray) -> FloatArray:
-    """(2 nv, 2 nv): on the tangent space of loops and constraints, position first, then velocity, in the metric M."""
-    if "velocity constraints" not in model.features:
-        return Tangent(model, state).projector()
-    n = model.nv
-    # changes of gaps by displacements, and of rates by displacements and velocities
-    gaps, rates = np.zeros((link_rows(model), n)), np.zeros((link_rows(model), 2 * n))
-    for j in range(2 * n):
-        step = np.zeros(n)
-        step[j % n] = _SLIGHT
-        moved = [
-            _gaps(model, retract(model, state.q, s * step), state.v, state.t)
-            if j < n
-            else _gaps(model, state.q, state.v + s * step, state.t)
-            for s in (1.0, -1.0)
-        ]
-        rates[:, j] = (moved[0][1] - moved[1][1]) / (2.0 * _SLIGHT)
-        if j < n:
-            gaps[:, j] = (moved[0][0] - moved[1][0]) / (2.0 * _SLIGHT)
-    by_place, by_rate = rates[:, :n], rates[:, n:]
+def _projector(model: Model, state: State) -> FloatArray:
+    """(2 nv, 2 nv): on the tangent space of loops and constraints, position first, then velocity, in the mass metric.
 
-    def lift(rows: FloatArray) -> FloatArray:
-        Z = np.linalg.solve(M, rows.T)
-        return Z @ least(rows @ Z, np.eye(len(rows)))
-
-    along = np.eye(n) - lift(gaps) @ gaps
-    back = lift(by_rate)
-    return np.block([[along, np.zeros((n, n))], [-back @ by_place @ along, np.eye(n) - back @ by_rate]])
+    Rows of loops and constraints are exact. Differences of gaps would not do: rows that are redundant because they are
+    zero, as those of a flat loop across its plane, would be noise that counts as rows.
+    """
+    tangent = Tangent(model, state)
+    found = [each for each in model.mechanism.constraints if each.kind == "velocity"]
+    if not found:
+        return tangent.projector()
+    # by velocities: the Jacobians of the user
+    rows = []
+    for constraint in found:
+        links, reach = tangent.bodies(constraint.bodies)
+        rows.append(constraint.matrix(links, (reach @ tangent.u).reshape(-1, 6)) @ reach @ tangent.T)
+    # by displacements, which no function of the user knows
+    by_place = np.zeros((sum(map(len, rows)), model.nv))
+    for j, step in enumerate(_SLIGHT * np.eye(model.nv)):
+        ahead, behind = (_slips(model, retract(model, state.q, s * step), state.v, state.t) for s in (1.0, -1.0))
+        by_place[:, j] = (ahead - behind) / (2.0 * _SLIGHT)
+    return tangent.projector(np.vstack(rows), by_place)
 
 
-def _gaps(model: Model, q: FloatArray, v: FloatArray, t: float) -> tuple[FloatArray, FloatArray]:
-    """Gaps and rates of loops and constraints; a velocity constraint has only a rate."""
+def _slips(model: Model, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
+    """Values of all velocity constraints."""
     from leastaction.kernels import legendre
+    from leastaction.kernels.layout import VELOCITY
 
     x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
     gap, rate = np.zeros(link_rows(model)), np.zeros(link_rows(model))
     legendre.enter(model.system, q.copy(), v.copy(), x, u, p)
     legendre.gaps(model.system, t, x, u, gap, rate)
     model.raise_pending()
-    return gap, rate
+    table: Any = model.system.constraints
+    kinds = np.repeat(table.kind[:, 0], table.kind[:, 4])
+    return np.asarray(rate[model.constraint_size :][kinds == VELOCITY])
 
 
 def _by_parameter(problem: Problem, name: str) -> dict[Any, FloatArray]:
@@ -181,14 +199,15 @@ def _by_parameter(problem: Problem, name: str) -> dict[Any, FloatArray]:
             continue
         if name == "mass":
             length = _PART * at.mass
-            out[body] = _between(problem, body, length, mass=length) + weight
+            ends = [_with_mass(model, body, at.mass + sign * length) for sign in (1.0, -1.0)]
+            out[body] = _between(problem, length, ends) + weight
             continue
         out[body] = np.zeros((2 * model.nv, 3, 3))
-        length = _PART * float(np.trace(at.inertia))
+        length = _PART * (float(np.trace(at.inertia)) or at.mass * (float(at.com @ at.com) + _POINT**2))
         for i, j in _pairs():
             change = np.zeros((3, 3))
             change[i, j] = change[j, i] = length
-            column = _between(problem, body, length, inertia=change)
+            column = _between(problem, length, [_with_inertia(model, body, sign * change) for sign in (1.0, -1.0)])
             # off the diagonal two numbers change at once
             out[body][:, i, j] = out[body][:, j, i] = column if i == j else 0.5 * column
     return out
@@ -199,21 +218,31 @@ def _pairs() -> Iterator[tuple[int, int]]:
     return ((i, j) for i in range(3) for j in range(i, 3))
 
 
-def _between(problem: Problem, body: str, length: float, mass: float = 0.0, inertia: Any = 0.0) -> FloatArray:
-    """Derivative (2 nv,) along a change of one body."""
+def _with_mass(model: Model, body: str, mass: float) -> Model:
+    """The model with another mass of a body; where others are fixed to it, the origin of their row moves with it."""
+    mechanism = model.mechanism.copy()
+    mechanism.bodies[body].mass = mass
+    return mechanism.build()
+
+
+def _with_inertia(model: Model, body: str, change: FloatArray) -> Model:
+    """The model with the inertia of a body changed, be it to one that no body has, as beside that of a thin rod."""
+    place, tree, R = model.place(body), model.system.tree, model.place(body).pose[:3, :3]
+    const, turned = tree.const.copy(), R @ change @ R.T
+    const[place.row, INERTIA : INERTIA + 6] += [turned[i, j] for i, j in _pairs()]
+    const.flags.writeable = tree.const.flags.writeable
+    return replace(model, system=model.system._replace(tree=tree._replace(const=const)))
+
+
+def _between(problem: Problem, length: float, ends: list[Model]) -> FloatArray:
+    """Derivative (2 nv,) along a parameter, from the models at its two ends, each as far as ``length``."""
     from leastaction.kernels import legendre
 
-    ends, state = [], problem.state
+    state = problem.state
     X, P, U = problem.starts(1)
-    for side, sign in enumerate((1.0, -1.0)):
-        mechanism = copy.deepcopy(problem.model.mechanism)
-        changed = mechanism.bodies[body]
-        changed.mass += sign * mass
-        changed.inertia = changed.inertia + sign * inertia
-        other = mechanism.build()
-        ends.append(other.system)
-        legendre.enter(other.system, state.q.copy(), state.v.copy(), X[side], np.zeros(len(state.v)), P[side])
-    return problem.along(X, P, U, np.array([length]), tuple(ends))[0][:, 0]
+    for side, end in enumerate(ends):
+        legendre.enter(end.system, state.q.copy(), state.v.copy(), X[side], np.zeros(len(state.v)), P[side])
+    return problem.along(X, P, U, np.array([length]), (ends[0], ends[1]))[0][:, 0]
 
 
 def _by_barrier(problem: Problem) -> FloatArray:
@@ -224,7 +253,7 @@ def _by_barrier(problem: Problem) -> FloatArray:
     tolerance, barrier, warm = problem.numbers
     for sign in (1.0, -1.0):
         other = replace(problem, numbers=(tolerance, barrier * (1.0 + sign * _BARRIER), warm))
-        ends.append(other.along(*other.starts(0), np.zeros(0), (model.system, model.system))[1])
+        ends.append(other.along(*other.starts(0), np.zeros(0))[1])
     change = difference(model, ends[1].q, ends[0].q), ends[0].v - ends[1].v
     return np.concatenate(change) / (2.0 * _BARRIER)
 
@@ -236,6 +265,5 @@ def _by_friction(problem: Problem) -> dict[Any, FloatArray]:
     names = problem.touching.table.names
     pairs = list(dict.fromkeys(names))
     dmu = np.array([[float(name == pair) for name in names] for pair in pairs])
-    system = problem.model.system
-    columns = problem.along(*problem.starts(len(pairs)), np.full(len(pairs), _FAR), (system, system), dmu)[0]
+    columns = problem.along(*problem.starts(len(pairs)), np.full(len(pairs), _FAR), dmu=dmu)[0]
     return {pair: columns[:, k] for k, pair in enumerate(pairs)}
