@@ -7,7 +7,7 @@ and when it stops. A solver is plain data, so that a saved run can name it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -128,8 +128,12 @@ def solver_from(value: Any, allowed: Iterable[type[Solver]], where: str) -> Solv
     if isinstance(value, dict):
         options = dict(value)
         name = options.pop("name", None)
-        if name not in SOLVERS:
+        if not isinstance(name, str) or name not in SOLVERS:
             raise ModelError(f"{where}: there is no solver {name!r}; the solvers are {', '.join(SOLVERS)}.")
+        known = [each.name for each in fields(SOLVERS[name])]
+        for key in options:
+            if key not in known:
+                raise ModelError(f"{where}: solver '{name}' has no option {key!r}; its options are {', '.join(known)}.")
         value = SOLVERS[name](**options)
     if not isinstance(value, Solver):
         raise ModelError(f"{where}: expected a solver such as leastaction.Newton(), got {value!r}.")
