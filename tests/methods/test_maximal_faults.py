@@ -74,3 +74,41 @@ def test_a_body_that_turns_too_fast_is_named():
     model = m.build()
     with pytest.raises(la.ConvergenceError, match="body 'top' turns by 172 degrees"):
         la.simulate(model, model.state(v=[300.0, 1, 0, 0, 0, 0]), dt=0.01, duration=0.1, method="maximal")
+
+
+def test_a_body_that_turns_too_fast_for_order_four_is_named():
+    m = la.Mechanism("top")
+    m.add_body("top", mass=1.0, inertia=(0.1, 0.2, 0.3))
+    m.add_joint("root", "free", parent="world", child="top")
+    model = m.build()
+    with pytest.raises(la.ConvergenceError, match="body 'top' turns by 129 degrees in half a step"):
+        la.simulate(model, model.state(v=[450.0, 1, 2, 0, 0, 0]), dt=0.01, duration=0.1, method=la.Maximal(4))
+
+
+def test_tolerance_and_iterations_of_newtons_method_count_with_contacts():
+    model, start = block(), {"root": [0, 0, 0.1001, 1, 0, 0, 0]}
+    state = model.state(start, {"root": [0, 1, 0, 1, 0, 0]})
+
+    def numbers(solver) -> tuple[float, int]:
+        method = la.Maximal(solver=solver)
+        _, _, (tolerance, _, _), iterations = method._contact_numbers(model, method.start(model, state))
+        return tolerance, iterations
+
+    # what is given; defaults of Newton's method are not meant for contacts
+    assert numbers(None) == numbers(la.Newton()) == numbers(la.InteriorPoint()) == (1e-10, 18)
+    assert numbers(la.Newton(1e-14)) == (1e-14, 18)
+    assert numbers(la.Newton(1e-6, 30)) == (1e-6, 30)
+    with pytest.raises(la.ConvergenceError, match=r"\(1 iterations allowed\), worst at the contact of 'block'"):
+        la.simulate(model, state, dt=0.01, duration=0.1, method=la.Maximal(solver=la.Newton(iterations=1)))
+    # a tolerance below rounding is one of rounding
+    run = la.simulate(model, state, dt=0.01, duration=0.1, method=la.Maximal(solver=la.Newton(1e-14)))
+    assert run.report.failure is None
+
+
+def test_an_option_that_a_solver_does_not_have_is_named():
+    with pytest.raises(la.ModelError, match="solver 'newton' has no option 'foo'; its options are tolerance, iterat"):
+        la.Maximal(solver={"name": "newton", "foo": 1})
+    with pytest.raises(la.ModelError, match="Galerkin: solver 'riqn' has no option 'barrier'"):
+        la.Galerkin(2, solver={"name": "riqn", "barrier": 1e-6})
+    with pytest.raises(la.ModelError, match=r"there is no solver \['newton'\]; the solvers are newton, riqn"):
+        la.Maximal(solver={"name": ["newton"]})

@@ -162,3 +162,85 @@ def test_a_velocity_constraint_beside_a_loop_with_rows_that_are_zero():
     assert np.abs(A - expected).max() < 1e-6
     # nine coordinates less two of the loop, nine velocities less two and the blade
     assert np.linalg.matrix_rank(A, tol=1e-6) == 13
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+def block() -> la.Model:
+    m = la.Mechanism("block")
+    m.add_body("block", shape=la.Box((0.2, 0.3, 0.1)), mass=1.0)
+    m.add_joint("root", "free", parent="world", child="block")
+    m.add_ground(friction=0.5)
+    return m.build()
+
+
+def refusal(model: la.Model, state: la.State) -> str:
+    """The words with which a start is refused, the same by a derivative and by a run."""
+    with pytest.raises(la.ModelError) as by_derivative:
+        la.linearize(model, la.Maximal(), state, None, 0.01)
+    with pytest.raises(la.ModelError) as by_run:
+        la.simulate(model, state, dt=0.01, duration=0.01, method=la.Maximal())
+    assert str(by_derivative.value) == str(by_run.value)
+    return str(by_run.value)
+
+
+def test_starts_that_a_run_refuses():
+    model = block()
+    deep = model.state([0, 0, 0, 1, 0, 0, 0])
+    assert "'block' and 'the ground' interpenetrate by 0.05 m" in refusal(model, deep)
+    assert "q[2] is nan" in refusal(model, la.State(0.0, np.array([0, 0, np.nan, 1, 0, 0, 0]), np.zeros(6)))
+    assert "v[1] is inf" in refusal(model, la.State(0.0, deep.q, np.array([0, np.inf, 0, 0, 0, 0])))
+    # beyond a limit, and beyond an inequality
+    m = la.models.pendulum()
+    m.joints["hinge"].limits = np.array([[-0.5, 0.5]])
+    m.enforce_limits()
+    arm = m.build()
+    assert "joint 'hinge' starts at 0.6, beyond its enforced limit 0.5" in refusal(arm, arm.state([0.6]))
+    m = la.Mechanism("bead")
+    m.add_body("bead", mass=1.0)
+    m.add_joint("wire", "prismatic", parent="world", child="bead", axis=(0, 0, 1))
+    floor = la.Constraint(("bead",), lambda p: [p[0, 2, 3]], lambda p: [[0, 0, 0, *p[0, 2, :3]]], kind="inequality")
+    m.add_constraint(floor)
+    bead_on_wire = m.build()
+    assert "Constraint on bead: value -0.1 of row 0" in refusal(bead_on_wire, bead_on_wire.state([-0.1]))
+    # open loops, and loops that open
+    bars = la.models.four_bar().build()
+    closed = la.project(bars, bars.state())
+    assert "loop joint 'loop' is open by 0.143" in refusal(bars, bars.state([0.3, 0.1, -0.4]))
+    assert "loop joint 'loop' is opening at" in refusal(bars, bars.state(closed.q, [1.0, 0, 0]))
+
+
+def test_states_of_a_run_may_be_a_little_deep():
+    """A disc that falls flat is in the ground by more than a first state may be; its steps have derivatives."""
+    m = la.Mechanism("disc")
+    m.add_body("disc", shape=la.Cylinder(0.15, 0.04), mass=1.0)
+    m.add_joint("root", "free", parent="world", child="disc")
+    m.add_ground(friction=0.5)
+    model = m.build()
+    deep = model.state([0, 0, 0.02 - 1e-3, 1, 0, 0, 0])
+    with pytest.raises(la.ModelError, match=r"interpenetrate by 0\.001 m"):
+        la.simulate(model, deep, dt=0.01, duration=0.01, method=la.Maximal())
+    assert np.isfinite(la.linearize(model, la.Maximal(), deep, None, 0.01).A).all()
+
+
+def test_a_body_that_turns_too_far_is_named():
+    m = la.Mechanism("top")
+    m.add_body("top", mass=1.0, inertia=(0.1, 0.2, 0.3))
+    m.add_joint("root", "free", parent="world", child="top")
+    top = m.build()
+    with pytest.raises(la.ConvergenceError, match="body 'top' turns by 172 degrees in one step"):
+        la.linearize(top, la.Maximal(), top.state(v=[300.0, 1, 0, 0, 0, 0]), None, 0.01)
+    # a wheel with a heavy rotor: its step has a solution, beyond 90 degrees
+    m = la.Mechanism("wheel")
+    m.add_body("wheel", mass=1.0, inertia=(0.1, 0.1, 0.2))
+    m.add_joint("axle", "revolute", parent="world", child="wheel", axis=(0, 0, 1), armature=1.0)
+    wheel = m.build()
+    with pytest.raises(la.ConvergenceError, match="body 'wheel' turns by 90 degrees or more in one step"):
+        la.linearize(wheel, la.Maximal(), wheel.state(v=[16.0]), None, 0.1)
+
+
+def test_an_arithmetic_error_of_a_function_is_not_taken_for_a_failed_step():
+    m = la.models.pendulum()
+    m.add_force(la.PointForce(m.joints["hinge"].child, (0, 0, 0), lambda t: (1.0 / 0.0, 0, 0)))
+    model = m.build()
+    with pytest.raises(ZeroDivisionError):
+        la.linearize(model, la.Maximal(), model.state(), None, 0.01)

@@ -37,12 +37,13 @@ from leastaction.kernels.bodywise_contact import (
     move_contacts,
     push_bodies,
     rows_at_start,
+    worst_contact,
 )
 from leastaction.kernels.bodywise_forces import spring_blocks
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
 from leastaction.kernels.bodywise_links import add_multipliers, link_blocks
 from leastaction.kernels.bodywise_residual import begin, evaluate
-from leastaction.kernels.bodywise_step import finish, guess, solve_step, turned_too_far
+from leastaction.kernels.bodywise_step import TURNED_TOO_FAR, finish, guess, solve_step, turned_too_far
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forward import make_work
 from leastaction.kernels.galerkin_links import make_links
@@ -305,7 +306,7 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
               out_x, out_p, x1, p1):  # fmt: skip
     """The ends out_x (2 m, nx), out_p (2 m, nu) of the next state along every direction; x1, p1: the next state.
 
-    numbers: tolerance, barrier, barrier of a warm start. Returns a status of ``bodywise_step.rollout``.
+    numbers: tolerance, barrier, barrier of a warm start. Returns (status, row) as ``bodywise_step.rollout`` does.
     """
     tree, nu = system.tree, p.size
     f, L = make_work(system, x), make_links(system.loops, system.constraints, tree, 2)
@@ -322,18 +323,19 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
 
     # the step
     if not rates_of(system, t, x, p, f, L, u):
-        return NO_RATES
+        return NO_RATES, 0
     begin(system, t, h, x, p, B, f, L, pc)
     guess(False, h, 0, u, past, lengths, B.guess)
     if not solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most,
                       False, touched, T, B, E, f, L, ua, count):  # fmt: skip
-        return NOT_CONVERGED
-    if turned_too_far(tree, B) > 0:
-        return NOT_CONVERGED
+        return NOT_CONVERGED, worst_contact(contacts, T, touched[0])
+    turned = turned_too_far(tree, B)
+    if turned > 0:
+        return TURNED_TOO_FAR, turned
     nc, kappa = touched[0], numbers[1]
     if not polish(contacts, T, limits, nc, system, plan, t, h, x, pc, control, active, rate_of, mass, kappa, B, E, f, L,
                   ua):  # fmt: skip
-        return NOT_CONVERGED
+        return NOT_CONVERGED, worst_contact(contacts, T, nc)
     copy(B.x1, xb)
     moves, lam = make_moves(contacts, T, limits), make_multipliers(system.loops, L)
     keep_forces(contacts, T, limits, moves, nc)
@@ -365,7 +367,7 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
                      moves, lam, ua, xi)  # fmt: skip
             if not correct(contacts, limits, system, plan, h, mass, kappa, eps[j], dmu[j], c, B, E, L, T, nc, moves,
                            lam, y):  # fmt: skip
-                return NOT_CONVERGED
+                return NOT_CONVERGED, worst_contact(contacts, T, nc)
         # the next states at both ends
         for side in range(2):
             e, k = eps[j] if side == 0 else -eps[j], 2 * j + side
@@ -375,7 +377,7 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
             finish(ends[side], t, h, X[k], U[k], active, B, f, ua, c1, F1, out_p[k])
             copy(B.x1, out_x[k])
         if not (all_finite(out_p[2 * j]) and all_finite(out_p[2 * j + 1])):
-            return NOT_FINITE
+            return NOT_FINITE, 0
 
     # the next state itself
     at_start(x, p, control, 0.0, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, nc, moves, lam,
@@ -384,4 +386,4 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
     relieve(limits, T, c)
     finish(system, t, h, x, c, active, B, f, ua, c1, F1, p1)
     copy(xb, x1)
-    return DONE
+    return DONE, 0

@@ -27,36 +27,27 @@ from leastaction.methods.closing import check_closed
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.impacts import bouncing, step_with_impacts, touch_at
 from leastaction.methods.maximal_bounds import (
-    bound_name,
     bound_rows,
     inequality_count,
     inequality_pairs,
     limit_table,
     pyramid,
 )
-from leastaction.methods.maximal_checks import check_apart, too_fast
+from leastaction.methods.maximal_checks import FAILURES, check_apart, failure_words, too_fast
 from leastaction.methods.maximal_contacts import expect, mean_contacts
 from leastaction.methods.maximal_fourth import SUPPORTS as FOURTH
 from leastaction.methods.maximal_fourth import past_of, roll
-from leastaction.methods.maximal_linear import PARAMETERS, Problem, step_derivative
+from leastaction.methods.maximal_linear import PARAMETERS, NoStepError, Problem, step_derivative
 from leastaction.methods.maximal_servos import bounded_servos
 from leastaction.methods.maximal_whole import chosen, refuse, rollout
-from leastaction.model.checks import WORLD, FloatArray, check_number
+from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.contacts import ContactTable, contact_table
 from leastaction.model.couplings import elimination
 from leastaction.model.forces import PointSpring
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import InteriorPoint, Newton, solver_from
 
-_FAILURES = {
-    1: "the root finder did not converge ({iterations} iterations allowed){contact}; take a smaller dt",
-    2: "the state is no longer finite; take a smaller dt, or check forces and control",
-    3: "the constraints leave no velocity; they contradict each other here",
-    4: "body '{body}' turns by 90 degrees or more in one step, where the discrete momentum has its maximum; "
-    "take a smaller dt",
-    5: "something strikes",
-}
-_STRIKES = _FAILURES[5]
+_STRIKES = FAILURES[5]
 
 # A step with contacts that finds no solution is taken again in so many parts.
 _PARTS = (2, 4, 8, 16)
@@ -69,8 +60,9 @@ class Maximal(Method):
     Args:
         order: 2, or 4 for smooth motion: joints and loops are closed at the middle of a step too, and there is no
             contact, no enforced limit, no velocity constraint and no ``linearize``.
-        solver: ``Newton()`` for smooth motion and ``InteriorPoint()`` for contacts and enforced limits; each takes the
-            tolerance and iterations of one that is given.
+        solver: ``Newton()`` for smooth motion and ``InteriorPoint()`` for contacts, enforced limits and inequalities.
+            Where the other one is given, its tolerance and iterations count: all of an ``InteriorPoint``, and of a
+            ``Newton`` those that are not its defaults, as these are not meant for contacts.
         cone: "exact", or an even number of sides from 4 on: friction in the pyramid of the papers, whose corners lie on
             the cone, two of them along the first tangent.
         start: "legendre" (order 2), or "seed": the first step moves by dt times the rates, order 1, as the papers do.
@@ -186,7 +178,7 @@ class Maximal(Method):
 
         q, v = np.zeros(model.nq), np.zeros(model.nv)
         if not legendre.leave(model.system, 0.0, memory["x"], memory["p"], q, v):
-            raise ConvergenceError(f"{self.label}: {_FAILURES[3]}")
+            raise ConvergenceError(f"{self.label}: {FAILURES[3]}")
         return q, v
 
     def rollout(
@@ -242,6 +234,9 @@ class Maximal(Method):
             raise UnsupportedError(f'{self.label} has no derivative of its step with start="seed".')
         if self.choice.variant == "seed":
             raise UnsupportedError(f'{self.label} has no derivative of its step with InteriorPoint(variant="seed").')
+        memory = self._begin(model, state)
+        if touch_of(model) is not None:
+            check_apart(model, touch_of(model), memory["x"], True)
         if "restitution" in model.features:
             found, strikes = self._touching(model, state, control, dt)
             if strikes.any():
@@ -252,14 +247,14 @@ class Maximal(Method):
                 )
         bounds = efforts(model)
         tau = np.clip(np.zeros(model.nv) if control is None else model.check_v(control, "control"), -bounds, bounds)
-        memory = self._begin(model, state)
         touching, kept, numbers, iterations = self._contact_numbers(model, memory)
         problem = Problem(model, state, tau, dt, memory, couplings(model), touching, kept, numbers, iterations)
         try:
             return step_derivative(problem, bounds, parameters)
-        except ArithmeticError as error:
-            failure = _FAILURES[1].format(iterations=iterations, contact="")
-            raise ConvergenceError(f"{self.label}: {failure}", state=state) from error
+        except NoStepError as error:
+            fast, end = too_fast(model, state.q, state.v, dt), model.spline_end(state.q, state.v, dt)
+            failure = failure_words(model, touching, error.status, error.row, iterations, fast)
+            raise ConvergenceError(f"{self.label}: {failure}{end}", state=state) from error
 
     def _touching(
         self, model: Model, state: State, control: Any, dt: float, end: FloatArray | None = None
@@ -329,7 +324,9 @@ class Maximal(Method):
         if touching is None:
             return None, None, (solver.tolerance, 0.0, 0.0), solver.iterations
         if not isinstance(solver, InteriorPoint):
-            solver = InteriorPoint(max(solver.tolerance, InteriorPoint.tolerance))
+            # what a user chose for Newton's method
+            given = {key: getattr(solver, key) for key in ("tolerance", "iterations")}
+            solver = InteriorPoint(**{key: each for key, each in given.items() if each != getattr(Newton, key)})
         rows = model.inequalities if inequality_count(model) else None
         beside = Beside(touching.limits, rows, None if isinstance(self.cone, str) else pyramid(self.cone))
         kept = (*(memory[name] for name in ("contacts", "features", "contact_forces", "limit_forces")), beside)
@@ -406,15 +403,10 @@ class Maximal(Method):
         rows = saved_rows(k, done, every)
         failure = None
         if status:
-            contact = ""
-            if status == 1 and touching is not None and row > 0:
-                a, b = touching.table.names[row - 1]
-                contact = f", worst at the contact of '{a}' and {'the ground' if b == WORLD else repr(b)}"
-            if status == 1 and row < 0:
-                contact = f", worst at {bound_name(model, -1 - row)}"
-            if status == 1 and not contact:
-                contact = too_fast(model, *self.state(model, memory), clock.length(k + done))
-            failure = _FAILURES[status].format(iterations=iterations, body=body_of_row(model, row), contact=contact)
+            fast = ""
+            if status == 1 and row == 0:
+                fast = too_fast(model, *self.state(model, memory), clock.length(k + done))
+            failure = failure_words(model, touching, status, row, iterations, fast)
         chunk = counted_chunk(done, failure, q[:rows], v[:rows], count)
         if touching is not None:
             # an interior point has no line search, and counts no evaluations
@@ -458,11 +450,6 @@ def efforts(model: Model) -> FloatArray:
             out[view.v] = view.joint.effort
         out[[servo.rate for servo in bounded_servos(model)]] = np.inf
     return out
-
-
-def body_of_row(model: Model, row: int) -> str:
-    """Name of the body on a row of the tree."""
-    return next((name for name in model.body_names if model.places[name].row == row), "world")
 
 
 @lru_cache(maxsize=64)

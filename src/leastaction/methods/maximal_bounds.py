@@ -87,13 +87,14 @@ def _check_free(model: Model, view: JointView, bounded: bool) -> None:
         )
 
 
-def check_bounds(model: Model, x: FloatArray, P: FloatArray) -> None:
+def check_bounds(model: Model, x: FloatArray, P: FloatArray, deep: float = _DEEP) -> None:
     """Raise ModelError, by name, if a first state lies beyond an enforced limit or violates an inequality.
 
     Args:
         model: with its enforced limits and inequalities.
         x: coordinates of the rows (nq,).
         P: poses of the rows (rows, 12).
+        deep: how far beyond counts as inside.
     """
     from leastaction.kernels.bodywise_bounds import BALL_ANGLE, SERVO
 
@@ -104,7 +105,7 @@ def check_bounds(model: Model, x: FloatArray, P: FloatArray) -> None:
         ball = kind == BALL_ANGLE
         at = 2.0 * np.arccos(min(1.0, abs(x[k]))) if ball else x[k]
         end = 2.0 * np.arccos(bound) if ball else bound
-        if (end - at if ball else sign * (at - end)) < -_DEEP:
+        if (end - at if ball else sign * (at - end)) < -deep:
             raise ModelError(
                 f"'{model.name}': joint '{name}' starts at {at:.6g}, beyond its enforced limit {end:g}; "
                 "start inside, or enforce_limits(False)."
@@ -115,7 +116,7 @@ def check_bounds(model: Model, x: FloatArray, P: FloatArray) -> None:
         links = np.array([pose_of(P[place.row]) @ place.pose for place in map(model.place, constraint.bodies)])
         links[:, :3, 3] -= P[0, 9:12]
         value = constraint.value(links)
-        if value.min() < -_DEEP:
+        if value.min() < -deep:
             row = int(value.argmin())
             raise ModelError(
                 f"'{model.name}': {constraint.label}: value {value[row]:.3g} of row {row} is negative at the first "

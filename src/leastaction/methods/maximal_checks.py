@@ -7,31 +7,51 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.methods.maximal_bounds import check_bounds
-from leastaction.model.checks import FloatArray
+from leastaction.methods.maximal_bounds import bound_name, check_bounds
+from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.model import Model
 
-# Bodies of a first state that interpenetrate by more than this, in metres, are refused. Those of a run may by less:
-# features of round bodies are frozen during a step.
+FAILURES = {
+    1: "the root finder did not converge ({iterations} iterations allowed){contact}; take a smaller dt",
+    2: "the state is no longer finite; take a smaller dt, or check forces and control",
+    3: "the constraints leave no velocity; they contradict each other here",
+    4: "body '{body}' turns by 90 degrees or more in one step, where the discrete momentum has its maximum; "
+    "take a smaller dt",
+    5: "something strikes",
+}
+"""Why a step was not taken, by the status of ``kernels.bodywise_step.rollout``."""
+
+# Bodies of a first state that interpenetrate by more than this, in metres, are refused.
 _DEEP = 1e-6
+
+# Those of a state within a run may by this: features of round bodies are frozen during a step, and discs that fall flat
+# at 10 ms are in the ground by 0.9 mm. Bounds of such a state may be violated by the other, in their own unit.
+_RUN_DEEP, _RUN_BEYOND = 2e-3, 1e-6
 
 # A step in which a body turns by this angle, in radians, may have no solution: the momentum of a step goes by its sine.
 _FAST = 1.0
 
 
-def check_apart(model: Model, touching: Any, x: FloatArray) -> None:
-    """Raise ModelError, by name, where a first state interpenetrates or breaks an enforced limit or inequality."""
+def check_apart(model: Model, touching: Any, x: FloatArray, within: bool = False) -> None:
+    """Raise ModelError, by name, where a first state interpenetrates or breaks an enforced limit or inequality.
+
+    Args:
+        model: the mechanism.
+        touching: what may touch in it.
+        x: coordinates of the rows.
+        within: whether the state may be one of a run, as where steps of it are differentiated.
+    """
     from leastaction.kernels import bodywise_step, contact_features, contact_gap
 
     table = touching.table
     poses = np.zeros((len(model.system.tree.rows), 12))
     bodywise_step.row_poses(model.system.tree, x, poses)
-    check_bounds(model, x, poses)
+    check_bounds(model, x, poses, *((_RUN_BEYOND,) if within else ()))
     ints, floats = np.zeros((table.capacity, 4), dtype=np.int64), np.zeros((table.capacity, 24))
     n = contact_features.find_contacts(table.contacts, poses, 0.0, ints, floats)
     phi, work = np.zeros(n), [np.zeros((n, w)) for w in (3, 6, 6, 3, 3)]
     contact_gap.gaps(ints, floats, n, poses, phi, *work)
-    if n and phi.min() < -_DEEP:
+    if n and phi.min() < -(_RUN_DEEP if within else _DEEP):
         worst = int(phi.argmin())
         a, b = table.names[ints[worst, 3]]
         raise ModelError(
@@ -40,8 +60,33 @@ def check_apart(model: Model, touching: Any, x: FloatArray) -> None:
         )
 
 
-def too_fast(model: Model, q: FloatArray, v: FloatArray, h: float) -> str:
-    """Words for the body that turns fastest, where its discrete momentum may have no solution; or none."""
+def failure_words(model: Model, touching: Any, status: int, row: int, iterations: int, fast: str) -> str:
+    """Why a step was not taken, with the contact, limit or body that is to blame.
+
+    Args:
+        model: the mechanism.
+        touching: what may touch in it, or None.
+        status: of the kernel, not 0.
+        row: of the kernel: of a body that turned too far; 1 + pair of the worst contact, or -1 - number of a bound.
+        iterations: most iterations.
+        fast: words for a body that turns fast, where neither contact nor bound is to blame.
+    """
+    where = fast
+    if status == 1 and touching is not None and row > 0:
+        a, b = touching.table.names[row - 1]
+        where = f", worst at the contact of '{a}' and {'the ground' if b == WORLD else repr(b)}"
+    if status == 1 and row < 0:
+        where = f", worst at {bound_name(model, -1 - row)}"
+    return FAILURES[status].format(iterations=iterations, body=body_of_row(model, row), contact=where)
+
+
+def body_of_row(model: Model, row: int) -> str:
+    """Name of the body on a row of the tree."""
+    return next((name for name in model.body_names if model.places[name].row == row), "world")
+
+
+def too_fast(model: Model, q: FloatArray, v: FloatArray, h: float, what: str = "one step") -> str:
+    """Words for the body that turns fastest in a time h, where its discrete momentum may have no solution; or none."""
     from leastaction.kernels import entries
 
     turns, frame = {}, np.concatenate([np.eye(3).ravel(), np.zeros(3)])
@@ -53,4 +98,4 @@ def too_fast(model: Model, q: FloatArray, v: FloatArray, h: float) -> str:
     name = max(turns, key=lambda key: turns[key], default="")
     if not name or not turns[name] > _FAST:
         return ""
-    return f": body '{name}' turns by {np.degrees(turns[name]):.0f} degrees in one step, which may have no solution"
+    return f": body '{name}' turns by {np.degrees(turns[name]):.0f} degrees in {what}, which may have no solution"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leastaction.methods.base import Chunk, Clock, Control, Memory, counted_chunk, new_counts, saved_rows
+from leastaction.methods.maximal_checks import body_of_row, too_fast
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
 from leastaction.solve.solvers import Solver
@@ -13,7 +14,7 @@ SUPPORTS = frozenset({"loops", "equality constraints"})
 """Features of a mechanism that order 4 honours."""
 
 _FAILURES = {
-    1: "the root finder did not converge ({iterations} iterations allowed); take a smaller dt",
+    1: "the root finder did not converge ({iterations} iterations allowed){fast}; take a smaller dt",
     2: "the state is no longer finite; take a smaller dt, or check forces and control",
     3: "the constraints leave no velocity; they contradict each other here",
     4: "body '{body}' turns by 90 degrees or more in half a step, where other solutions begin; take a smaller dt",
@@ -34,7 +35,7 @@ def roll(
     solver: Solver,
 ) -> Chunk:  # fmt: skip
     """All steps in one compiled call; ``effort`` (nv,) bounds the control."""
-    from leastaction.kernels import bodywise_nodes_step
+    from leastaction.kernels import bodywise_nodes_step, legendre
 
     rows = saved_rows(k, steps, every)
     q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
@@ -48,6 +49,10 @@ def roll(
     rows = saved_rows(k, done, every)
     failure = None
     if status:
-        body = next((name for name in model.body_names if model.places[name].row == row), "world")
-        failure = _FAILURES[status].format(iterations=solver.iterations, body=body)
+        fast = ""
+        if status == 1:
+            here, rates = np.zeros(model.nq), np.zeros(model.nv)
+            legendre.leave(model.system, clock.at(k + done), memory["x"], memory["p"], here, rates)
+            fast = too_fast(model, here, rates, 0.5 * clock.length(k + done), "half a step")
+        failure = _FAILURES[status].format(iterations=solver.iterations, body=body_of_row(model, row), fast=fast)
     return counted_chunk(done, failure, q[:rows], v[:rows], count)

@@ -34,6 +34,14 @@ _BARRIER = 1e-3
 _SLIGHT = 1e-6
 
 
+class NoStepError(Exception):
+    """The step itself has no solution: status and row as ``kernels.bodywise_step.rollout`` returns them."""
+
+    def __init__(self, status: int, row: int) -> None:
+        super().__init__(f"status {status}, row {row}")
+        self.status, self.row = status, row
+
+
 def _raise_first(*owners: Model) -> None:
     """Raise the first error of functions of the user of some models, if there was one."""
     error = take_pending(callback for owner in owners for callback in owner.callbacks)
@@ -67,7 +75,7 @@ class Problem:
     ) -> tuple[FloatArray, State]:
         """Derivatives (2 nv, m) of the next state along directions with the given ends, and the next state.
 
-        ArithmeticError if the step has no solution. ``ends``: the models at the two ends, where they are others. They
+        NoStepError if the step has no solution. ``ends``: the models at the two ends, where they are others. They
         own the functions of the user whose addresses their arrays hold, so arrays alone would not do.
         """
         from leastaction.kernels import bodywise_linear
@@ -81,14 +89,14 @@ class Problem:
         kept = None if self.kept is None else (*(array.copy() for array in self.kept[:-1]), self.kept[-1])
         out_x, out_p, x1, p1 = np.zeros_like(X), np.zeros_like(P), np.zeros(model.nq), np.zeros(n)
         systems = tuple(owner.system for owner in owners)
-        status = bodywise_linear.linearize(
+        status, row = bodywise_linear.linearize(
             model.system, systems, self.plan, contacts, touching.limits if touching else None, kept, self.state.t,
             self.dt, self.memory["x"], self.memory["p"], self.tau, True, self.numbers, self.iterations, X, P, U, far,
             dmu, out_x, out_p, x1, p1,
         )  # fmt: skip
         _raise_first(model, *owners)
         if status:
-            raise ArithmeticError(f"status {status}")
+            raise NoStepError(status, row)
         out = np.zeros((2 * n, len(far)))
         for j, length in enumerate(far):
             (q, v), (q_back, v_back) = (self.leave(owners[k], out_x[2 * j + k], out_p[2 * j + k]) for k in range(2))
@@ -99,12 +107,13 @@ class Problem:
     def leave(self, owner: Model, x: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The user's state from that of a model's rows."""
         from leastaction.kernels import legendre
+        from leastaction.kernels.galerkin_step import NO_RATES
 
         q, v = np.zeros(self.model.nq), np.zeros(self.model.nv)
         good = legendre.leave(owner.system, self.state.t + self.dt, x, p, q, v)
         _raise_first(self.model, owner)
         if not good:
-            raise ArithmeticError("no velocity")
+            raise NoStepError(NO_RATES, 0)
         return q, v
 
     def starts(self, m: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -117,7 +126,7 @@ class Problem:
 
 
 def step_derivative(problem: Problem, effort: FloatArray, parameters: tuple[str, ...]) -> StepDerivative:
-    """A, B, C and the state at the end; ArithmeticError if the step itself has no solution."""
+    """A, B, C and the state at the end; NoStepError if the step itself has no solution."""
     from leastaction.kernels import entries, legendre
 
     model, state, dt = problem.model, problem.state, problem.dt
