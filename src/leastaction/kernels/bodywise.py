@@ -24,6 +24,7 @@ Tables (row 0 is the world):
     r (nu,), sum (n+1, 6)  residual, and W - h/2 F0 + L of subtrees
     x1, xi, guess       coordinates at k+1, displacements of the joints, and those that were guessed
     old, oldx           poses and coordinates before a step of the iteration
+    q (nq,)             the user's coordinates at the other end of the step, where springs want both
     c (nu,), K (nu, 3)  impulse in the joint and its derivative by dq (a ball has three rows)
     unit (2,)           a length, the typical arm of the bodies, and the mass times its square: residuals are compared
                         as angular momenta and gaps as angles, so that no tolerance depends on the size of a mechanism
@@ -102,6 +103,7 @@ class Bodies(NamedTuple):
     guess: Floats
     old: Floats
     oldx: Floats
+    q: Floats
     unit: Floats
 
 
@@ -131,7 +133,7 @@ def make_bodies(tree, x, nodes):
         np.zeros((n, 12)), np.zeros((n, 6)), np.zeros((n, 6)), np.zeros((N, 6)), np.zeros((n, 36)),
         np.zeros((n, 6)), np.zeros((N, 6)), np.zeros(nu), np.zeros((nu, 6)), np.zeros(nu), np.zeros((nu, 3)),
         np.zeros(nu), np.zeros((n, 6)), np.zeros(x.size), np.zeros(nu), np.zeros(nu), np.zeros((n, 12)),
-        np.zeros(x.size), size_of(tree),
+        np.zeros(x.size), np.zeros(x.size), size_of(tree),
     )  # fmt: skip
 
 

@@ -34,6 +34,7 @@ from leastaction.kernels.bodywise_forces import spring_blocks
 from leastaction.kernels.bodywise_graph import clear_couplings, solve_bodies
 from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links
 from leastaction.kernels.bodywise_residual import evaluate, rounding_of
+from leastaction.kernels.bodywise_springs import free_blocks
 from leastaction.kernels.contact_features import features, same_contacts
 from leastaction.kernels.contact_gap import gap
 from leastaction.kernels.contact_layout import DB, DISC, FEATURE, LINE, LINES, PLANE, REACH, RIM, ROW, XA, XB
@@ -281,6 +282,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
         kappa = max(barrier, sigma * mean, 0.1 * work)
         clear_couplings(plan, E, B.W)
         spring_blocks(system.forces, plan, B, E, h)
+        free_blocks(system, plan, B, E, h)
         link_blocks(system.loops, plan, h, mass, B, E, L)
         contact_blocks(nc, T, limits, B.x1, kappa, h, plan, E, B)
         if not solve_bodies(plan, tree, B, E, h):

@@ -1,8 +1,8 @@
 """Smooth impulses of a body-wise step: in the joints, on bodies, and their derivatives.
 
-Half of an impulse acts at each end of the step. Springs in single coordinates and between points are taken at the
-midpoint, dampers at the mean rate, so both are implicit and stiff ones are stable; springs of balls and free joints and
-all other forces are taken at the ends. For a conservative force each choice is the gradient of a discrete potential.
+Half of an impulse acts at each end of the step. Springs in joints (``bodywise_springs``) and between points are taken
+at the midpoint, dampers at the mean rate, so both are implicit and stiff ones are stable; all other forces are taken at
+the ends. For a conservative force each choice is the gradient of a discrete potential.
 
     xi   (nu,)     displacement of the joints over the step; xi / h is the mean rate
     V    (n+1, 12) mean twist of each row over the step, with its spatial linear part at the origin
@@ -16,13 +16,12 @@ from leastaction.kernels._calls import call_law
 from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld, ld1, ld3, ld6, ld9, number, st, st1, st6
 from leastaction.kernels.bodywise import get4, shift_of
-from leastaction.kernels.bodywise_graph import add_to
-from leastaction.kernels.bodywise_recursion import load_block, store_block
+from leastaction.kernels.bodywise_springs import add_block_to, ball_slope, between, couple, middle_forces
 from leastaction.kernels.coordinates import forces_in, get3, positions_out, put3, rates_out
 from leastaction.kernels.forces import other_forces, row3, world_point
 from leastaction.kernels.galerkin_forces import spring_derivatives
 from leastaction.kernels.layout import BALL, COM, IU, IX, KIND, MASS, POINT_SPRING
-from leastaction.kernels.passive import passive_forces
+from leastaction.kernels.passive import screw_forces
 from leastaction.spatial._source.force_laws import point_spring
 from leastaction.spatial._source.mrp import add9, outer, scale9, spread
 from leastaction.spatial._source.scalar import pick
@@ -92,31 +91,36 @@ def joint_terms(system, B, x, pc, control, active, rate_of, h, f, ua):
             st1(B.c, d, tree.armature[d] * ld1(B.xi, d) / h - ld1(pc, d))
             st(B.K, d, 0, number(pc, tree.armature[d] / h))
     if active:
-        joint_forces_at(system, B, x, 0.5, control, h, f, ua)
+        joint_forces_at(system, B, x, False, control, h, f, ua)
         for d in range(tree.rates.shape[0]):
             st1(B.c, d, ld1(B.c, d) - 0.5 * h * ld1(f.f, d))
         joint_derivatives(system, B, h, f, rate_of)
 
 
 @sweep
-def joint_forces_at(system, B, x, to_middle, control, h, f, ua):
-    """f.f: forces in the joints at one end x of the step; the middle of a coordinate lies at x + to_middle xi."""
-    c = system.coordinates
+def joint_forces_at(system, B, x, at_end, control, h, f, ua):
+    """f.f: forces in the joints at the start x of the step or at its end; f.q has coordinates and positions halfway."""
+    c, p = system.coordinates, system.passive
+    here, there = (B.x1, x) if at_end else (x, B.x1)
     for d in range(c.v.size):
         st1(ua, d, ld1(B.xi, d) / h)
         st1(f.tau, d, ld1(control, d))
-    positions_out(c, x, f.q)
-    rates_out(c, x, ua, f.v)
-    screw = system.passive.screw
-    for j in range(screw.shape[0]):
-        st1(f.q, screw[j, 0], ld1(f.q, screw[j, 0]) + to_middle * h * ld1(f.v, screw[j, 1]))
-    passive_forces(system.passive, f.q, f.v, f.tau)
-    forces_in(c, x, f.tau, f.f)
+    positions_out(c, here, f.q)
+    rates_out(c, here, ua, f.v)
+    # single coordinates: from this end halfway to the other
+    to_middle = -0.5 * h if at_end else 0.5 * h
+    for j in range(p.screw.shape[0]):
+        st1(f.q, p.screw[j, 0], ld1(f.q, p.screw[j, 0]) + to_middle * ld1(f.v, p.screw[j, 1]))
+    screw_forces(p, f.q, f.v, f.tau)
+    if p.ball.shape[0] > 0 or p.free.shape[0] > 0:
+        positions_out(c, there, B.q)
+        middle_forces(p, B.q, at_end, f.q, f.v, f.tau)
+    forces_in(c, here, f.tau, f.f)
 
 
 @sweep
 def joint_derivatives(system, B, h, f, rate_of):
-    """Add the derivatives of springs and dampers to B.K; those of free joints without their couplings."""
+    """Add the derivatives of springs and dampers to B.K; for the translation of free joints see ``free_blocks``."""
     p = system.passive
     for j in range(p.screw.shape[0]):
         d = rate_of[p.screw[j, 1]]
@@ -128,13 +132,10 @@ def joint_derivatives(system, B, h, f, rate_of):
         st(B.K, d, 0, K)
     for j in range(p.ball.shape[0]):
         d = rate_of[p.ball[j, 1]]
-        for e in range(3):
-            st(B.K, d + e, e, ld(B.K, d + e, e) + 0.5 * p.ball_data[j, 7 + e])
-    for j in range(p.free.shape[0]):
-        d = rate_of[p.free[j, 1]]
-        mean = (p.free_data[j, 6] + p.free_data[j, 7] + p.free_data[j, 8]) / 3.0
-        for e in range(3):
-            st(B.K, d + e, 0, ld(B.K, d + e, 0) + 0.5 * mean)
+        K = ball_slope(p, j, f.q, B.q, h)
+        for r in range(3):
+            for e in range(3):
+                st(B.K, d + r, e, ld(B.K, d + r, e) + K[3 * r + e])
 
 
 @sweep
@@ -151,7 +152,7 @@ def joint_end(system, B, x, control, active, h, f, ua, c1):
         else:
             st1(c1, d, tree.armature[d] * ld1(B.xi, d) / h)
     if active:
-        joint_forces_at(system, B, B.x1, -0.5, control, h, f, ua)
+        joint_forces_at(system, B, x, True, control, h, f, ua)
         for d in range(tree.rates.shape[0]):
             st1(c1, d, ld1(c1, d) + 0.5 * h * ld1(f.f, d))
 
@@ -223,13 +224,6 @@ def spring_at_middle(forces, k, B, h):
     return i, j, a0, a1, b0, b1, f, add9(scale9(0.5, by_r), scale9(1.0 / h, by_w))
 
 
-@kernel
-def between(N, p0, p1):
-    """L0^T N L1 with L = [-p^, 1]: what a force N dp1 at p0 does, by the motion of the body at p1."""
-    by_turn, arm = matmul(N, spread(0.0, scale3(-1.0, p1))), spread(0.0, p0)
-    return (matmul(arm, by_turn), matmul(arm, N), by_turn, N)
-
-
 @optional(None)
 def spring_impulses(forces, B, h):
     """Take half the impulses of springs between points off B.W."""
@@ -255,19 +249,6 @@ def spring_blocks(forces, plan, B, E, h):
                 add_block_to(B.D, j, between(N, b0, b1))
             couple(plan, E, B.D, i, j, between(minus, a0, b1))
             couple(plan, E, B.D, j, i, between(minus, b0, a1))
-
-
-@kernel
-def add_block_to(D, i, M):
-    """Add a block to the diagonal."""
-    E = load_block(D, i)
-    store_block(D, i, (add9(E[0], M[0]), add9(E[1], M[1]), add9(E[2], M[2]), add9(E[3], M[3])))
-
-
-@optional(None)
-def couple(plan, E, D, i, j, M):
-    """Add a block between two bodies."""
-    add_to(plan, E, D, i, j, M)
 
 
 @optional(None)

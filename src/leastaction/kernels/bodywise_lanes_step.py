@@ -42,6 +42,7 @@ from leastaction.kernels.bodywise_lanes import (
 )
 from leastaction.kernels.bodywise_recursion import inward_bodies, outward_bodies
 from leastaction.kernels.bodywise_residual import tolerances
+from leastaction.kernels.bodywise_springs import free_blocks
 from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST
 from leastaction.kernels.forward import make_work
@@ -116,6 +117,7 @@ def solve_lanes(system, h, x, active, rate_of, rtol, most, straight, B, f, g, co
         if not more:
             break
         if renew:
+            free_blocks(system, None, B, None, h)
             inward_bodies(tree, B, h)
             outward_bodies(tree, B)
         aim_lanes(tree, B, g)

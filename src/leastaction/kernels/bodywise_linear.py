@@ -43,6 +43,7 @@ from leastaction.kernels.bodywise_forces import spring_blocks
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
 from leastaction.kernels.bodywise_links import add_multipliers, link_blocks
 from leastaction.kernels.bodywise_residual import begin, evaluate
+from leastaction.kernels.bodywise_springs import free_blocks
 from leastaction.kernels.bodywise_step import TURNED_TOO_FAR, finish, guess, solve_step, turned_too_far
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forward import make_work
@@ -259,6 +260,7 @@ def polish(contacts, T, limits, count, system, plan, t, h, x, pc, control, activ
         evaluate((T, limits, count, True), system, t, h, x, pc, control, active, rate_of, True, B, f, L, ua)
         clear_couplings(plan, E, B.W)
         spring_blocks(system.forces, plan, B, E, h)
+        free_blocks(system, plan, B, E, h)
         link_blocks(system.loops, plan, h, mass, B, E, L)
         contact_blocks(count, T, limits, B.x1, kappa, h, plan, E, B)
         if not solve_bodies(plan, system.tree, B, E, h):
@@ -283,6 +285,7 @@ def correct(contacts, limits, system, plan, h, mass, kappa, eps, dmu, c, B, E, L
     # blocks of the solution, without what the step itself had on the right-hand side
     clear_couplings(plan, E, B.W)
     spring_blocks(system.forces, plan, B, E, h)
+    free_blocks(system, plan, B, E, h)
     link_blocks(system.loops, plan, h, mass, B, E, L)
     B.W[:] = 0.0
     B.L[:] = 0.0

@@ -14,7 +14,7 @@ from leastaction.kernels.bodywise import clear_blocks, own_residuals, place_bodi
 from leastaction.kernels.bodywise_contact import contact_forces, rows_at_end, stay_inside
 from leastaction.kernels.bodywise_forces import joint_terms, spring_impulses, start_forces
 from leastaction.kernels.bodywise_links import end_links, start_links
-from leastaction.kernels.layout import IU, IX, KIND, PRISMATIC
+from leastaction.kernels.layout import BALL, IU, IX, KIND, PRISMATIC
 from leastaction.kernels.legendre import to_child_axes
 from leastaction.kernels.tree import kinematics
 
@@ -46,7 +46,7 @@ def evaluate(touch, system, t, h, x, pc, control, active, rate_of, closed, B, f,
     spring_impulses(system.forces, B, h)
     gap, squares_of_gaps = end_links(system.loops, system, t, h, B, f, L)
     touch_forces(touch, h, B)
-    floor = rounding_of_joints(tree, B)
+    floor = rounding_of_joints(system, B, h)
     largest, squares, scale = own_residuals(tree, B, h)
     if largest <= floor:
         largest = 0.0
@@ -56,12 +56,18 @@ def evaluate(touch, system, t, h, x, pc, control, active, rate_of, closed, B, f,
 
 
 @kernel
-def rounding_of_joints(tree, B):
+def rounding_of_joints(system, B, h):
     """Residual that rounding of its own coordinate leaves in a joint with a stiff spring or damper."""
-    floor = 0.0
+    tree, p, floor = system.tree, system.passive, 0.0
     for i in range(1, tree.rows.shape[0]):
-        arm = B.unit[0] if tree.rows[i, KIND] == PRISMATIC else 1.0
-        floor = max(floor, 4.0e-16 * arm * B.K[tree.rows[i, IU], 0] * (1.0 + abs(B.x1[tree.rows[i, IX]])))
+        arm, d = B.unit[0] if tree.rows[i, KIND] == PRISMATIC else 1.0, tree.rows[i, IU]
+        for e in range(3 if tree.rows[i, KIND] == BALL else 1):
+            floor = max(floor, 4.0e-16 * arm * B.K[d + e, e] * (1.0 + abs(B.x1[tree.rows[i, IX]])))
+    # translations of free joints have theirs on the blocks of bodies
+    for j in range(p.free.shape[0]):
+        for e in range(3):
+            K = 0.25 * h * p.free_data[j, e] + 0.5 * p.free_data[j, 6 + e]
+            floor = max(floor, 4.0e-16 * B.unit[0] * K * (1.0 + abs(B.q[p.free[j, 0] + e])))
     return floor
 
 

@@ -22,6 +22,7 @@ from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, nod
 from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links, take_care, trust_rows
 from leastaction.kernels.bodywise_rates import coupled_rates, make_rates
 from leastaction.kernels.bodywise_residual import begin, evaluate, tolerances
+from leastaction.kernels.bodywise_springs import free_blocks
 from leastaction.kernels.bodywise_strikes import strikes, take_back
 from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import positions_out, rates_out
@@ -97,6 +98,7 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
                 break
             clear_couplings(plan, E, B.W)
             spring_blocks(system.forces, plan, B, E, h)
+            free_blocks(system, plan, B, E, h)
             link_blocks(system.loops, plan, h, mass, B, E, L)
             if not solve_bodies(plan, tree, B, E, h):
                 break

@@ -33,6 +33,7 @@ from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, nod
 from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links
 from leastaction.kernels.bodywise_rates import coupled_rates, make_rates
 from leastaction.kernels.bodywise_residual import begin, evaluate, rounding_of
+from leastaction.kernels.bodywise_springs import free_blocks
 from leastaction.kernels.bodywise_step import TURNED_TOO_FAR, finish, guess, take_over, turned_too_far
 from leastaction.kernels.bodywise_whole import (
     points_of,
@@ -159,6 +160,7 @@ def assemble(touch, system, plan, now, kappa, exact, Z, lam, room, res, values):
     values[:] = 0.0
     clear_couplings(plan, E, B.W)
     spring_blocks(system.forces, plan, B, E, h)
+    free_blocks(system, plan, B, E, h)
     link_blocks(system.loops, plan, h, mass, B, E, L)
     points_of(system.tree, B, Z.r)
     put_bodies(system.tree, Z, B, h, res, values)

@@ -25,7 +25,16 @@ def ball_rest(p, j):
 @sweep
 def passive_forces(p, q, v, tau):
     """Add the forces of springs and dampers to tau."""
-    # single coordinates: -k (q - rest) - d v, and laws
+    screw_forces(p, q, v, tau)
+    for j in range(p.ball.shape[0]):
+        theta = ball_angle(q, p.ball[j, 0], ball_rest(p, j))
+        ball_force(p, j, theta, theta, v, tau)
+    free_forces(p, q, v, tau)
+
+
+@sweep
+def screw_forces(p, q, v, tau):
+    """Single coordinates: -k (q - rest) - d v, and laws."""
     for j in range(p.screw.shape[0]):
         k, d = p.screw[j, 0], p.screw[j, 1]
         x, w = ld1(q, k), ld1(v, d)
@@ -35,15 +44,23 @@ def passive_forces(p, q, v, tau):
         if p.law[j, 2] != 0:
             f = f + call_law(p.law[j, 2], w)
         st1(tau, d, ld1(tau, d) + f)
-    # balls: V = 1/2 sum k theta^2 with theta the rotation vector, so tau = -dexp_right(theta)^-T K theta
-    for j in range(p.ball.shape[0]):
-        k, d = p.ball[j, 0], p.ball[j, 1]
-        a = p.ball_data
-        theta = ball_angle(q, k, ball_rest(p, j))
-        f = dexp_inv_times(theta, (a[j, 0] * theta[0], a[j, 1] * theta[1], a[j, 2] * theta[2]))
-        for i in range(3):
-            st1(tau, d + i, ld1(tau, d + i) - f[i] - a[j, 7 + i] * ld1(v, d + i))
-    # translation of free joints: spring along parent axes, damper along child axes
+
+
+@kernel
+def ball_force(p, j, theta, stretch, v, tau):
+    """Ball j at the rotation vector theta, its spring turned by ``stretch``.
+
+    V = 1/2 sum k theta^2, so with stretch = theta it is tau = -dexp_right(theta)^-T K theta.
+    """
+    a, d = p.ball_data, p.ball[j, 1]
+    f = dexp_inv_times(theta, (a[j, 0] * stretch[0], a[j, 1] * stretch[1], a[j, 2] * stretch[2]))
+    for i in range(3):
+        st1(tau, d + i, ld1(tau, d + i) - f[i] - a[j, 7 + i] * ld1(v, d + i))
+
+
+@sweep
+def free_forces(p, q, v, tau):
+    """Translation of free joints: spring along parent axes, damper along child axes."""
     for j in range(p.free.shape[0]):
         k, d = p.free[j, 0], p.free[j, 1]
         a = p.free_data

@@ -42,8 +42,7 @@ from leastaction.methods.maximal_servos import bounded_servos
 from leastaction.methods.maximal_whole import chosen, refuse, rollout
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.contacts import ContactTable, contact_table
-from leastaction.model.couplings import elimination
-from leastaction.model.forces import PointSpring
+from leastaction.model.couplings import elimination, spring_pairs
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import InteriorPoint, Newton, solver_from
 
@@ -468,8 +467,7 @@ def couplings(model: Model) -> Any:
             rows_of = table.bodies[first : first + bodies].tolist()
             for at in range(0, size, 6):
                 parts.append((model.constraint_size + start + at, min(6, size - at), rows_of))
-    springs = [force for force in model.mechanism.forces if isinstance(force, PointSpring)]
-    pairs = [(model.places[force.a].row, model.places[force.b].row) for force in springs]
+    pairs, springs = spring_pairs(model)
     touching = touch_of(model)
     if touching is not None:
         contacts = touching.table.contacts
@@ -479,5 +477,5 @@ def couplings(model: Model) -> Any:
     # one form of the kernels for all mechanisms with loops, constraints or forces on bodies
     if not parts and not pairs and table is None and not inequality_count(model):
         return None
-    stiff = bool(pairs) or touching is not None or bool(inequality_count(model)) or bool(springs)
+    stiff = bool(pairs) or touching is not None or bool(inequality_count(model)) or springs
     return Couplings(**elimination(parents.tolist(), pairs, parts, stiff))

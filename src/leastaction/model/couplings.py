@@ -8,6 +8,8 @@ import numpy as np
 
 from leastaction.kernels import layout as kl
 from leastaction.kernels.layout import ADDED, NOWHERE, ON_DIAGONAL, STAYS, TURNED
+from leastaction.model.forces import PointSpring
+from leastaction.model.model import Model
 
 
 def common_ancestor(parents: Sequence[int], rows: Sequence[int]) -> int:
@@ -19,6 +21,22 @@ def common_ancestor(parents: Sequence[int], rows: Sequence[int]) -> int:
             path.append(int(parents[path[-1]]))
         common = path if common is None else [each for each in common if each in set(path)]
     return common[0] if common else 0
+
+
+def spring_pairs(model: Model) -> tuple[list[tuple[int, int]], bool]:
+    """Rows of bodies between which springs act on their blocks (0 is the world), and whether there are any springs.
+
+    These are springs between points, and those and dampers of the translation of free joints.
+    """
+    springs = [force for force in model.mechanism.forces if isinstance(force, PointSpring)]
+    pairs = [(model.places[force.a].row, model.places[force.b].row) for force in springs]
+    tree, coordinates, passive = model.system.tree, model.system.coordinates, model.system.passive
+    for first in coordinates.free[:, 1].tolist():
+        if coordinates.v[first] in passive.free[:, 1]:
+            row, parent = int(tree.rates[first + 3, 0]), int(tree.rows[tree.rates[first, 0], kl.PARENT])
+            pairs.append((row, parent))
+    found = {(a, b) for a, b in pairs if a > 0 and b > 0 and a != b}
+    return sorted(found), bool(pairs)
 
 
 def elimination(

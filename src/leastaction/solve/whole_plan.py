@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.kernels import layout as kl
-from leastaction.model.forces import PointSpring
+from leastaction.model.couplings import spring_pairs
 from leastaction.model.model import Model
 from leastaction.solve.graph_system import GraphSystem
 
@@ -260,13 +260,8 @@ def _coupling_tables(model: Model, couplings: Any, parts: list[Any], block: _Blo
     """Tables of springs between bodies, loops and constraints."""
     copies: list[tuple[int, ...]] = []
     rows: list[tuple[int, int, int]] = []
-    pairs = set()
-    for force in model.mechanism.forces:
-        if isinstance(force, PointSpring):
-            a, b = model.places[force.a].row, model.places[force.b].row
-            if a > 0 and b > 0 and a != b:
-                pairs |= {(a, b), (b, a)}
-    for a, b in sorted(pairs):
+    between, _ = spring_pairs(model)
+    for a, b in sorted({*between, *((b, a) for a, b in between)}):
         copies.append((int(couplings.slot[a, b]), block(("body", a), ("body", b)), a, b, 6, 6))
     for k, (node, _, count, bodies) in enumerate(parts):
         if count == 0:

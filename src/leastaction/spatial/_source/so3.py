@@ -144,11 +144,16 @@ def quat_exp(w: V3) -> Q4:
 @source
 def quat_log(q: Q4) -> V3:
     """Rotation vector of a unit quaternion, at most pi long; q and -q give the same one."""
-    u = quat_canonical(q)
+    return sheet_log(quat_canonical(q))
+
+
+@source
+def sheet_log(u: Q4) -> V3:
+    """Rotation vector of a unit quaternion, longer than pi where its scalar part is negative."""
     n2 = u[1] * u[1] + u[2] * u[2] + u[3] * u[3]
     # angle over length of the vector part; where that is tiny, the scalar part is 1 up to rounding
     n = sqrt(pick(n2, TINY_VECTOR, n2, n2 + 1.0))
-    k = pick(n2, TINY_VECTOR, 2.0 * arctan2(n, u[0]) / n, 2.0 / pick(u[0], 0.5, u[0], u[0] + 1.0))
+    k = pick(n2, TINY_VECTOR, 2.0 * arctan2(n, u[0]) / n, 2.0 / pick(u[0], 0.5, u[0], absolute(u[0]) + 1.0))
     return (k * u[1], k * u[2], k * u[3])
 
 
