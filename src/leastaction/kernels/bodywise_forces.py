@@ -114,7 +114,7 @@ def joint_forces_at(system, B, x, at_end, control, h, f, ua):
     screw_forces(p, f.q, f.v, f.tau)
     if p.ball.shape[0] > 0 or p.free.shape[0] > 0:
         positions_out(c, there, B.q)
-        middle_forces(p, B.q, at_end, f.q, f.v, f.tau)
+        middle_forces(p, B.q, f.q, f.v, f.tau)
     forces_in(c, here, f.tau, f.f)
 
 

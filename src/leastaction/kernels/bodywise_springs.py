@@ -8,7 +8,8 @@ each end:
     free    F_0 = -P0 K ((b0 + b1)/2 - rest) at the child frame's origin, and the opposite on the parent
             dF_0 = -P0 K P1^T (dz_child - dz_parent)/2,                P: parent axes,  dz: of a point there
 
-th1 is continued from th0, also beyond half a turn: within a step the force has no jump.
+At each end the other angle is continued from that end's, also beyond half a turn, where V has a ridge: so the equations
+of a step have no jump, and a step across the ridge is the same from either end.
 
     M    four 3x3 blocks, what the motion of a body at k+1 does to the wrench on a body
 """
@@ -39,12 +40,12 @@ from leastaction.spatial._source.vector import add3, add6, axpy6, matmul, matvec
 
 # --- balls ----------------------------------------------------------------------------------------------------------
 @kernel
-def ball_angles(p, j, q0, q1):
-    """Rotation vectors of ball j at both ends of a step, the second one continued from the first."""
+def ball_angles(p, j, here, there):
+    """Rotation vectors of ball j at one end of a step and at the other, which is continued from the first."""
     k, back = p.ball[j, 0], quat_conj(ball_rest(p, j))
-    a = quat_canonical(quat_mul(back, quat_normalize(get4(q0, k))))
-    b = quat_mul(back, quat_normalize(get4(q1, k)))
-    one = number(q0, 1.0)
+    a = quat_canonical(quat_mul(back, quat_normalize(get4(here, k))))
+    b = quat_mul(back, quat_normalize(get4(there, k)))
+    one = number(here, 1.0)
     s = pick(a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3], 0.0, one, -one)
     return sheet_log(a), sheet_log((s * b[0], s * b[1], s * b[2], s * b[3]))
 
@@ -60,14 +61,14 @@ def ball_slope(p, j, q0, q1, h):
 
 
 @sweep
-def middle_forces(p, there, at_end, q, v, tau):
+def middle_forces(p, there, q, v, tau):
     """Add the forces of balls and of translations at one end of the step to tau.
 
     q, there (nq,): the user's coordinates at this end and at the other one. Positions of free joints in q become means.
     """
     for j in range(p.ball.shape[0]):
-        th0, th1 = ball_angles(p, j, there, q) if at_end else ball_angles(p, j, q, there)
-        ball_force(p, j, th1 if at_end else th0, scale3(0.5, add3(th0, th1)), v, tau)
+        theta, other = ball_angles(p, j, q, there)
+        ball_force(p, j, theta, scale3(0.5, add3(theta, other)), v, tau)
     for j in range(p.free.shape[0]):
         for k in range(p.free[j, 0], p.free[j, 0] + 3):
             st1(q, k, 0.5 * (ld1(q, k) + ld1(there, k)))
