@@ -361,6 +361,15 @@ def shifted(tree, x, xi, x1):
             st1(x1, k, ld1(x, k) + ld1(xi, d))
 
 
+@kernel
+def out_of_hand(x, unit):
+    """Whether a coordinate has grown so far that its rounding is as large as the bodies, 1e15 times their arm."""
+    far = 0.0
+    for k in range(x.shape[0]):
+        far = max(far, abs(x[k]))
+    return not far < 1.0e15 * max(1.0, unit[0])
+
+
 # --- the end of a step ----------------------------------------------------------------------------------------------
 @sweep
 def end_momenta(tree, B, h, F1, c1, p):

@@ -15,7 +15,7 @@ import numpy as np
 
 from leastaction.kernels._jit import entry, kernel
 from leastaction.kernels._lanes import LANES, ld, ld1, st, st1
-from leastaction.kernels.bodywise import end_momenta, move_bodies, shift_of, shifted
+from leastaction.kernels.bodywise import end_momenta, move_bodies, out_of_hand, shift_of, shifted
 from leastaction.kernels.bodywise_forces import joint_end, weights
 from leastaction.kernels.bodywise_lanes import (
     ALIVE,
@@ -143,7 +143,7 @@ def take_lanes(tree, x, p, past, B, g, status, first, k, done):
     st1(g.numbers, GAP, least_cosines(tree, B))
     for e in range(LANES):
         if g.masks[0, ALIVE, e] > 0.0:
-            finite = True
+            finite = not out_of_hand(B.x1[:, e], B.unit)
             for d in range(tree.rates.shape[0]):
                 finite = finite and math.isfinite(g.pn[d, e])
             if not g.good[e]:

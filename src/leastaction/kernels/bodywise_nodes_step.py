@@ -17,7 +17,7 @@ import numpy as np
 from leastaction.kernels._calls import call_control
 from leastaction.kernels._jit import entry, kernel, optional, sweep
 from leastaction.kernels._lanes import ld6, st6
-from leastaction.kernels.bodywise import get4, put4, shift_of, shifted
+from leastaction.kernels.bodywise import get4, out_of_hand, put4, shift_of, shifted
 from leastaction.kernels.bodywise_nodes import body_blocks, body_wrenches, make_nodes, place_node
 from leastaction.kernels.bodywise_nodes_joints import force_nodes, joint_nodes, link_nodes
 from leastaction.kernels.bodywise_nodes_linear import direction_nodes, factor_nodes
@@ -335,7 +335,7 @@ def rollout(
         if far > 0:
             return k, TURNED_TOO_FAR, far
         end_nodes(tree, w, ua, pn)
-        if not all_finite(pn):
+        if not all_finite(pn) or out_of_hand(w.x[2], w.unit):
             return k, NOT_FINITE, 0
         # the last two nodes become the past
         copy(past[1], past[3])

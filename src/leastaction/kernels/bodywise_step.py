@@ -13,7 +13,15 @@ import numpy as np
 from leastaction.kernels._calls import call_control
 from leastaction.kernels._jit import either, entry, kernel, sweep
 from leastaction.kernels._lanes import ld9
-from leastaction.kernels.bodywise import end_momenta, keep_bodies, make_bodies, move_bodies, shift_of, shifted
+from leastaction.kernels.bodywise import (
+    end_momenta,
+    keep_bodies,
+    make_bodies,
+    move_bodies,
+    out_of_hand,
+    shift_of,
+    shifted,
+)
 from leastaction.kernels.bodywise_barrier import LOOKS, find, find_missed, hold_all, solve_contact
 from leastaction.kernels.bodywise_bounds import relieve
 from leastaction.kernels.bodywise_contact import make_touch, report_contacts, worst_contact
@@ -271,7 +279,7 @@ def rollout(
             return k, TURNED_TOO_FAR, far
         relieve(limits, T, control)
         finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn)
-        if not all_finite(pn):
+        if not all_finite(pn) or out_of_hand(B.x1, B.unit):
             return k, NOT_FINITE, 0
         if strikes(contacts, plan, system, t, h, x, p, mass, rest, M, E, f, L, u, B, T, touched[0]):
             take_back(contacts, T, had[0])

@@ -17,7 +17,7 @@ import numpy as np
 
 from leastaction.kernels._calls import call_control
 from leastaction.kernels._jit import entry
-from leastaction.kernels.bodywise import keep_bodies, make_bodies, move_bodies, shift_of, shifted
+from leastaction.kernels.bodywise import keep_bodies, make_bodies, move_bodies, out_of_hand, shift_of, shifted
 from leastaction.kernels.bodywise_barrier import find, find_missed, hold_all, scales, too_far
 from leastaction.kernels.bodywise_contact import (
     contact_directions,
@@ -208,7 +208,7 @@ def close_step(system, plan, now, x, p, drive, past, lengths, known, u, out_q, o
         return TURNED_TOO_FAR, far
     c1, F1, pn = np.zeros(p.size), np.zeros((system.tree.rows.shape[0], 6)), np.zeros(p.size)
     finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn)
-    if not all_finite(pn):
+    if not all_finite(pn) or out_of_hand(B.x1, B.unit):
         return NOT_FINITE, 0
     if saved >= 0 and not coupled_rates(plan, system, t + h, B.x1, pn, mass, M, E, f, L, u):
         return NO_RATES, 0

@@ -12,7 +12,7 @@ from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 
 FAILURES = {
-    1: "the state is no longer finite; take a smaller dt, or check forces and control",
+    1: "the state is no longer finite, or grows without bound; take a smaller dt, or check forces and control",
     2: "the equations of the closed loops are singular; take a smaller dt, or check the mechanism's position",
     3: "a joint left its spline at an open end",
 }

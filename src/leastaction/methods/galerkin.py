@@ -22,7 +22,7 @@ from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton, solver
 
 _FAILURES = {
     1: "the root finder did not converge ({iterations} iterations allowed); take a smaller dt",
-    2: "the state is no longer finite; take a smaller dt, or check forces and control",
+    2: "the state is no longer finite, or grows without bound; take a smaller dt, or check forces and control",
     3: "the constraints leave no velocity; they contradict each other here",
 }
 _GUESSES = {"hold": 0, "euler": 1, "quadratic": 2, "dynamics": 3, "cubic": 4}

@@ -14,7 +14,7 @@ from leastaction.solve.solvers import DenseNewton, Solver, solver_from
 
 _FAILURES = {
     1: "Newton did not converge; take a smaller dt",
-    2: "the state is no longer finite; take a smaller dt, or check forces and control",
+    2: "the state is no longer finite, or grows without bound; take a smaller dt, or check forces and control",
 }
 _FORMS = ("explicit", "implicit")
 

@@ -197,7 +197,7 @@ class Implicit(Method):
         return {
             0: None,
             1: f"Newton did not converge ({self.solver.iterations} iterations allowed); take a smaller dt",
-            2: "the state is no longer finite; take a smaller dt, or check forces and control",
+            2: "the state is no longer finite, or grows without bound; take a smaller dt, or check forces and control",
             4: "a joint left its spline at an open end",
         }[status]
 

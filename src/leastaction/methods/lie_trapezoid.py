@@ -126,6 +126,6 @@ class LieTrapezoid(Method):
             0: None,
             1: f"{type(self.solver).__name__} did not converge, after {last} of {self.solver.iterations} iterations; "
             f"take a smaller dt{other} ({turn})",
-            2: "the state is no longer finite; take a smaller dt, or check forces and control",
+            2: "the state is no longer finite, or grows without bound; take a smaller dt, or check forces and control",
             3: f"the first guess already turns too far: {turn}; take a smaller dt",
         }[status]

@@ -13,7 +13,7 @@ from leastaction.model.model import Model
 
 FAILURES = {
     1: "the root finder did not converge ({iterations} iterations allowed){contact}; take a smaller dt",
-    2: "the state is no longer finite; take a smaller dt, or check forces and control",
+    2: "the state is no longer finite, or grows without bound; take a smaller dt, or check forces and control",
     3: "the constraints leave no velocity; they contradict each other here",
     4: "body '{body}' turns by 90 degrees or more in one step, where the discrete momentum has its maximum; "
     "take a smaller dt",

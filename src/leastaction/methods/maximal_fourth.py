@@ -15,7 +15,7 @@ SUPPORTS = frozenset({"loops", "equality constraints"})
 
 _FAILURES = {
     1: "the root finder did not converge ({iterations} iterations allowed){fast}; take a smaller dt",
-    2: "the state is no longer finite; take a smaller dt, or check forces and control",
+    2: "the state is no longer finite, or grows without bound; take a smaller dt, or check forces and control",
     3: "the constraints leave no velocity; they contradict each other here",
     4: "body '{body}' turns by 90 degrees or more in half a step, where other solutions begin; take a smaller dt",
 }

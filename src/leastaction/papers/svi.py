@@ -19,7 +19,7 @@ from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Solver, solver
 
 _FAILURES = {
     1: "the root finder did not converge; take a smaller dt",
-    2: "the state is no longer finite; take a smaller dt",
+    2: "the state is no longer finite, or grows without bound; take a smaller dt",
 }
 _SOLVERS = {"riqn": 0, "dense": 1, "broyden": 2}
 _GUESSES = {"hold": 0, "euler": 1, "quadratic": 2, "zero": 3}
