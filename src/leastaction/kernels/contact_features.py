@@ -2,8 +2,8 @@
 
 The features of a pair (a corner over a face, two edges that cross, a ball over a side) are chosen at the beginning of a
 step and stay frozen in it; ``contact_gap.gap`` follows their gap through the step. A frozen feature is the nearest one
-at its configuration. What has become nearest at the end of the step, and is too deep there, is added, and the step is
-solved again (``bodywise_barrier.find_missed``).
+at its configuration. What has become nearest at the end of the step, and is too deep there, is added, what holds bodies
+that are apart there is let go, and the step is solved again (``bodywise_barrier.find_missed``).
 
     contacts   ``contact_layout.Contacts``
     P          (rows, 12) poses of the rows about the kernels' origin, of ``kernels/tree.py``
