@@ -68,10 +68,10 @@ def make_room(system, plan, kept, x):
 
 
 @entry
-def open_step(system, plan, now, x, p, rates, known, past, lengths, address, effort, pc, control, u, room):
+def open_step(system, plan, now, x, p, rates, rough, known, past, lengths, address, effort, pc, control, u, room):
     """Control (where ``address`` is not 0), tables at k and guess of a step; False where there are no rates.
 
-    rates: take the guess from the rates instead of the last steps.
+    rates: take the guess from the rates instead of the last steps. rough: whether there may be impacts.
     """
     t, h, mass = now
     B, E, f, L, _, M = room
@@ -85,7 +85,7 @@ def open_step(system, plan, now, x, p, rates, known, past, lengths, address, eff
     for d in range(control.size):
         control[d] = min(max(control[d], -effort[d]), effort[d])
     begin(system, t, h, x, p, B, f, L, pc)
-    guess(True, h, 0 if rates else known[0], u, past, lengths, B.guess)
+    guess(rough, h, 0 if rates else known[0], u, past, lengths, B.guess)
     return True
 
 

@@ -139,8 +139,8 @@ class Stepper:
         parts, system, tree, plan, drive = self.parts, self.system, self.system.tree, self.couplings, self.drive
         self.prepare((), 1)
         todo: list[tuple[Any, tuple[Any, ...]]] = [
-            (parts.open_step, (system, plan, self.now, x, p, False, known, past, lengths, address, effort, self.pc,
-                               self.control, self.u, self.room)),
+            (parts.open_step, (system, plan, self.now, x, p, False, False, known, past, lengths, address, effort,
+                               self.pc, self.control, self.u, self.room)),
             (parts.put_guess, (tree, x, self.B.guess, self.B)),
             (parts.look, (self.touch, system, self.now, x, drive, True, 0, 0.0, False, 1.0, 1.0, self.room,
                           self.found)),
@@ -443,8 +443,8 @@ def _opened(
 ) -> bool:  # fmt: skip
     """Control, tables at k, guess and contacts of a step; False where there are no rates."""
     good = step.parts.open_step(
-        step.system, step.couplings, step.now, x, p, rates, known, past, lengths, address, effort, step.pc,
-        step.control, step.u, step.room,
+        step.system, step.couplings, step.now, x, p, rates, step.contacts is not None, known, past, lengths, address,
+        effort, step.pc, step.control, step.u, step.room,
     )  # fmt: skip
     step.count = 0
     if good and step.contacts is not None:
