@@ -123,6 +123,21 @@ def capsules():
     return model, model.state(q, v), 0.016, 0.4
 
 
+def wheel_on_drum(radius=0.1, half=0.02):
+    """A tilted wheel that rolls with its rim over the side of a cylinder."""
+    m = la.Mechanism("drum")
+    fixed(m, "drum", la.Cylinder(0.5, 1.0), rpy=(np.pi / 2, 0, 0))
+    free(m, "wheel", la.Cylinder(radius, 2 * half))
+    m.add_contact("drum", "wheel", friction=5.0)
+    quat = quaternion.exp((np.pi / 2 + 0.5, 0, 0))
+    e = quaternion.to_matrix(quat)[:, 2]
+    low = UP - (UP @ e) * e
+    lever = -half * e * np.sign(e[2]) - radius * low / np.linalg.norm(low)
+    q, v = rolling("wheel", 0.5 * UP - lever, quat, np.array([0.1, 1.5, 0.0]), lever)
+    model = m.build()
+    return model, model.state(q, v), 0.008, 0.2
+
+
 CASES = {
     "disc": disc,
     "coin": coin,
@@ -132,8 +147,9 @@ CASES = {
     "ball on edge": on_edge,
     "free balls": free_balls,
     "capsules": capsules,
+    "wheel on drum": wheel_on_drum,
 }
-SLOW = ("free balls", "capsules")
+SLOW = ("free balls", "capsules", "wheel on drum")
 
 
 @pytest.mark.parametrize("case", [pytest.param(k, marks=pytest.mark.slow) if k in SLOW else k for k in CASES])
