@@ -270,6 +270,7 @@ def test_limits_of_balls_inequalities_and_pyramids():
         la.Constraint(("puck",), lambda poses: [0.05 - poses[0, 0, 3]], jacobian, kind="inequality", name="wall")
     )
     model = m.build()
+
     # the puck flies against the wall, the marble slides on the ground
     def start(spin):
         return model.state(
