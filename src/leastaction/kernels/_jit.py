@@ -22,7 +22,7 @@ from numba.core import event
 from numba.extending import overload, register_jitable
 
 from leastaction.kernels._cache import KernelCache
-from leastaction.kernels._compiler import PartCompiler
+from leastaction.kernels._compiler import EntryCompiler, PartCompiler
 from leastaction.spatial import _source
 from leastaction.spatial._source.scalar import SOURCES
 
@@ -39,7 +39,13 @@ MEMORY_OPTIONS = {
 # at every call cost as much as the sweep itself, and most of the time to compile it. Numba refuses an allocation here.
 SWEEP_OPTIONS = {**MEMORY_OPTIONS, "_nrt": False}
 PART_OPTIONS = {**SWEEP_OPTIONS, "forceinline": True}
-ENTRY_OPTIONS = {"fastmath": FASTMATH, "error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+ENTRY_OPTIONS = {
+    "fastmath": FASTMATH,
+    "error_model": "numpy",
+    "nogil": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": EntryCompiler,
+}
 
 
 ENTRIES: list[Any] = []
