@@ -248,8 +248,7 @@ def test_chain_of_spheres_on_the_ground():
 
     model = sphere_chain(20).build()
     state = model.state({"root": [0, 0, 0.4, 1, 0, 0, 0]}, {"root": [0, 0, 0, 1, 0.5, 0]})
-    # a step that ends at its tolerance may take one iteration more
-    same(model, state, 0.3, 1e-10, options=WHOLE[:1] + WHOLE[3:], counts=False)  # measured 4e-11, 9e-12 in one step
+    same(model, state, 0.3, 1e-11, options=WHOLE[:1] + WHOLE[3:])  # measured 2e-12
 
 
 @pytest.mark.slow

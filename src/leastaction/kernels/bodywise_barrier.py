@@ -49,6 +49,10 @@ RESTARTS = 2
 # Depth at the end of a step, over the way there, from which a contact counts as missed; how often they are looked for.
 MISSED, LOOKS = 0.02, 2
 
+# Largest product over the barrier at which a step ends. A linear solver that rounds otherwise may end it an iteration
+# earlier or later, and the gap then differs by as large a part of itself.
+ENOUGH = 1.05
+
 # Distance of two bodies at the end of a step, over the way there, from which a contact that holds them is false; how
 # many times the force of the last step a force is that strikes.
 FALSE, STRIKE = 0.1, 3.0
@@ -271,7 +275,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
             and largest <= rtol * scale + rounding_of(B, reach, h, nu)
             and apart <= tight
             and off <= min(tight * B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
-            and largest_product <= 1.5 * barrier
+            and largest_product <= ENOUGH * barrier
         ):
             good = True
             break

@@ -286,6 +286,8 @@ def solve_smooth(step: Stepper, straight: bool, count: Any) -> bool:
 # --- contacts and limits --------------------------------------------------------------------------------------------
 def iterate(step: Stepper, cold: bool, wide: bool, most: int, count: Any) -> bool:
     """Interior point iterations, one at least, from the guess in B.x1; True if all conditions hold."""
+    from leastaction.kernels.bodywise_barrier import ENOUGH
+
     p, (rtol, barrier, warm) = step.parts, step.numbers
     s0, g0 = step.look(True, p.STARTING, warm, cold, 10.0 if wide else 1.0)
     if not math.isfinite(step.found[p.LARGEST]):
@@ -302,7 +304,7 @@ def iterate(step: Stepper, cold: bool, wide: bool, most: int, count: Any) -> boo
             and largest <= rtol * scale + rounding
             and gap <= tight
             and off <= min(tight * step.B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
-            and product <= 1.5 * barrier
+            and product <= ENOUGH * barrier
         ):
             good = True
             break
