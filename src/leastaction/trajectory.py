@@ -106,6 +106,10 @@ class Trajectory:
     pace: Pace | None = None
     iterations: IntArray | None = None
 
+    def __repr__(self) -> str:
+        span = f"t = {self.t[0]:g} to {self.t[-1]:g} s"
+        return f"Trajectory('{self.model.name}', {self.method.label}, {len(self.q)} rows, {span})"
+
     @cached_property
     def t(self) -> FloatArray:
         """Times (rows,) in seconds."""

@@ -73,6 +73,14 @@ def test_times_and_rows(method):
     assert thin.report.steps == whole.report.steps == 10
 
 
+def test_a_run_says_what_it_is_in_one_line():
+    model = la.models.pendulum().build()
+    run = la.simulate(model, dt=0.01, duration=0.5, method="rk4", save_every=2)
+    assert repr(run) == "Trajectory('pendulum', rk4, 26 rows, t = 0 to 0.5 s)"
+    many = la.simulate_many(model, [model.state(), model.state([0.3])], dt=0.01, duration=0.5, method="galerkin:2")
+    assert repr(many) == "Ensemble('pendulum', galerkin:2, 2 environments, 51 rows, t = 0 to 0.5 s)"
+
+
 def test_no_steps(method):
     run = la.simulate(pendulum(), dt=0.01, duration=0.0, method=method)
     assert run.q.shape == (1, 2)

@@ -59,6 +59,11 @@ class Ensemble:
     lanes: bool
     counters: dict[str, int]
 
+    def __repr__(self) -> str:
+        E, rows = self.q.shape[:2]
+        span, failed = f"t = {self.t[0]:g} to {self.t[-1]:g} s", f", {len(self.failures)} failed" if self.failures else ""
+        return f"Ensemble('{self.model.name}', {self.method.label}, {E} environments, {rows} rows, {span}{failed})"
+
     @property
     def failed(self) -> NDArray[np.bool_]:
         """Which environments failed, (E,)."""
