@@ -170,3 +170,13 @@ def test_a_locked_loop_joint_has_no_forces_of_its_own():
     assert m.build().features == {"loops", "loop joint forces", "joint friction"}
     m.lock("loop")
     assert m.build().features == {"loops"}
+
+
+def test_options_that_a_method_does_not_have():
+    from leastaction.methods.registry import METHODS, method_from_options
+
+    for method, _ in METHODS.values():
+        again = method_from_options(type(method).__name__, method.options())
+        assert again.options() == method.options()
+    with pytest.raises(la.ModelError, match="Maximal has no option 'solvr'; its options are order, solver"):
+        method_from_options("Maximal", {"solvr": "newton"})

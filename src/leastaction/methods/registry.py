@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from typing import Any
 
 from leastaction.errors import ModelError, UnsupportedError
@@ -107,6 +108,10 @@ def method_from_options(kind: str, options: dict[str, Any]) -> Method:
     classes = {type(method).__name__: type(method) for method, _ in METHODS.values()}
     if kind not in classes:
         raise ModelError(f"there is no method class '{kind}'; the classes are {', '.join(classes)}.")
+    known = list(inspect.signature(classes[kind]).parameters)
+    for option in options:
+        if option not in known:
+            raise ModelError(f"{kind} has no option {option!r}; its options are {', '.join(known)}.")
     return classes[kind](**options)
 
 
