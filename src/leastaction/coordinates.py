@@ -81,6 +81,11 @@ def to_minimal(
     frames = {row: E[name] @ se3.inverse(model.places[name].pose) for name, row in _rows(model).items()}
     moves = {row: np.asarray(se3.Ad(model.places[name].pose)) @ V[name] for name, row in _rows(model).items()}
     frames[0], moves[0] = np.eye(4), np.zeros(6)
+    # twins move with the bodies that they are cut off
+    for name, twin in model.twins.items():
+        at, body = model.places[name], model.places[twin.body]
+        offset = body.pose @ se3.inverse(at.pose)
+        frames[at.row], moves[at.row] = frames[body.row] @ offset, np.asarray(se3.Ad_inv(offset)) @ moves[body.row]
     wide = tolerance * max(1.0, max((float(np.abs(twist).max()) for twist in V.values()), default=0.0))
     # joints of the tree, then those that close loops
     q, v = np.zeros(model.nq), np.zeros(model.nv)
@@ -90,7 +95,7 @@ def to_minimal(
         q[view.q] = joint_coordinates(view.joint, Q, before)
         v[view.v] = _rates(f"joint '{name}'", view.joint, q[view.q], Q, twist, tolerance, wide)
     for name in model.loop_names:
-        joint = model.mechanism.joints[name]
+        joint = model.split.joints[name]
         Q, twist = _across(model, joint, frames, moves)
         held = joint.locked is not None
         at = np.asarray(joint.locked) if held else joint_coordinates(joint, Q)

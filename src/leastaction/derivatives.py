@@ -44,7 +44,7 @@ def inverse_dynamics_derivatives(
     from leastaction.kernels import entries
 
     check_model(model)
-    q, v, a, t = model.check_q(q), model.check_v(v), model.check_v(a, "a"), check_number(t, "time")
+    (q, v), a, t = model.check_motion(q, v), model.check_v(a, "a"), check_number(t, "time")
     tree, n = model.system.tree, model.nv
     dx, du, H, f = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), np.zeros(n)
     P, S, T = np.zeros((len(tree.rows), 12)), np.zeros((n, 6)), np.zeros((n, 18))

@@ -76,8 +76,8 @@ def forward_dynamics(model: Model, q: Any, v: Any, tau: Any = None, *, t: float 
     """Accelerations (nv,) under generalised forces tau, springs, dampers, forces and closed loops.
 
     Raises:
-        UnsupportedError: the mechanism has joint friction, contact, constraints of the user or springs in a loop joint,
-            which do not count here; ``mechanism.without(...)`` drops them.
+        UnsupportedError: the mechanism has joint friction, contact or constraints of the user, which do not
+            count here; ``mechanism.without(...)`` drops them.
     """
     return _forward(model, q, v, tau, t)[0]
 
@@ -128,7 +128,6 @@ def energy(model: Model, q: Any, v: Any = None) -> Energy:
     from leastaction.kernels import entries
 
     qs, vs, single = _motions(model, q, v)
-    _refuse(model, "energy", model.features & {"loop joint forces"})
     out = np.zeros((len(qs), 3))
     entries.energies(model.system, qs, vs, out)
     model.raise_pending()
@@ -288,6 +287,8 @@ def check_times(t: Any, rows: int) -> FloatArray:
 def _motions(model: Model, q: Any, v: Any) -> tuple[FloatArray, FloatArray, bool]:
     """Rows of q and of v, and whether one state was given."""
     qs, single = _positions(model, q)
+    if isinstance(v, Mapping) and model.twins:
+        return qs, np.array([model.check_motion(row, v)[1] for row in qs]).reshape(-1, model.nv), single
     return qs, _velocities(model, v, "v", len(qs)), single
 
 

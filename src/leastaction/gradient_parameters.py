@@ -14,6 +14,7 @@ from leastaction.errors import UnsupportedError
 from leastaction.kernels.layout import MASS
 from leastaction.methods.closing import link_rows
 from leastaction.methods.implicit import one_form
+from leastaction.methods.parameters import massive_bodies
 from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.joints import layout
 from leastaction.model.model import Model, State
@@ -65,8 +66,7 @@ def _groups(model: Model) -> list[_Group]:
     for name, view in model.joints.items():
         if view.kind == "free":
             row = model.place(view.joint.child).row
-            bodies = [body for body in model.mechanism.bodies if model.place(body).row == row]
-            if sum(model.mechanism.bodies[body].mass > 0 for body in bodies) > 1:
+            if len(massive_bodies(model, row)) > 1:
                 linear = slice(view.v.start + 3, view.v.stop)
                 out.append(_Group(name, row, int(np.flatnonzero(order == linear.start)[0]), linear))
     return out
@@ -134,18 +134,19 @@ class Sums:
         out: dict[str, Any] = {"stiffness": self.stiffness, "damping": self.damping, "friction": dict(self.friction)}
         mass, inertia = {}, {}
         for name, body in self.model.mechanism.bodies.items():
-            place = self.model.place(name)
-            if place.row == 0:
+            if self.model.place(name).row == 0:
                 continue
-            R, center = place.pose[:3, :3], place.pose[:3, :3] @ body.com + place.pose[:3, 3]
-            by = -self.rows[place.row]
-            # second moment about the row's origin: R I R^T + m (c^2 1 - c c^T)
-            second = by[4:10][_SYMMETRIC] * np.where(np.eye(3) > 0, 1.0, 0.5)
-            spread = center @ center * np.eye(3) - np.outer(center, center)
-            mass[name] = float(by[0] + by[1:4] @ center + (second * spread).sum())
-            if place.row in moved:
-                mass[name] += float(moved[place.row] @ center / self.model.system.tree.const[place.row, MASS])
-            inertia[name] = R.T @ second @ R
+            mass[name], inertia[name] = 0.0, np.zeros((3, 3))
+            for place, part in self.model.shares(name):
+                R, center = place.pose[:3, :3], place.pose[:3, :3] @ body.com + place.pose[:3, 3]
+                by = -self.rows[place.row]
+                # second moment about the row's origin: R I R^T + m (c^2 1 - c c^T)
+                second = by[4:10][_SYMMETRIC] * np.where(np.eye(3) > 0, 1.0, 0.5)
+                spread = center @ center * np.eye(3) - np.outer(center, center)
+                mass[name] += part * float(by[0] + by[1:4] @ center + (second * spread).sum())
+                if place.row in moved:
+                    mass[name] += float(moved[place.row] @ center / self.model.system.tree.const[place.row, MASS])
+                inertia[name] += part * R.T @ second @ R
         placement = {}
         for name, view in self.model.joints.items():
             R = self.model.place(view.joint.parent).pose[:3, :3] if view.joint.parent != WORLD else np.eye(3)

@@ -111,9 +111,7 @@ def lagrangian_hessian(model: Model, q: Any, v: Any = None) -> LagrangianHessian
     from leastaction.kernels import second
 
     check_model(model)
-    q, v = model.check_q(q), model.check_v(v)
-    if "loop joint forces" in model.features:
-        raise UnsupportedError(f"lagrangian_hessian: '{model.name}' has springs or rotors in loop joints.")
+    q, v = model.check_motion(q, v)
     if "spline joints" in model.features:
         raise UnsupportedError(f"lagrangian_hessian: '{model.name}' has spline joints; it is for fixed axes.")
     n, rows = model.nv, len(model.system.tree.rows)

@@ -1,7 +1,8 @@
 """Reduced and maximal velocities joined by a Jacobian: ``la.redmax`` (Sueda 2021).
 
 The maximal velocities of a model are the twists (angular; linear) of the link frames of its moving bodies
-(``model.body_names``), each in its own axes; wrenches are dual to them. J (6 nb, nv) maps the user's velocities to
+(``model.row_names``: ``model.body_names``, and what was cut off at loop joints), each in its own axes; wrenches are
+dual to them. J (6 nb, nv) maps the user's velocities to
 them. Bodies that are fixed to another one belong to it. Derivatives by q are those by displacements of
 ``model.configuration.retract``: rotation vectors in child axes for balls. K = df/dq and D = df/dv, with their signs.
 """
@@ -95,7 +96,7 @@ def jacobian_derivatives(model: Model, q: Any, v: Any = None) -> JacobianDerivat
     bodies, n = maximal_bodies(model), model.nv
     dJ, dJdot = np.zeros((len(bodies.rows), 6, n, n)), np.zeros((len(bodies.rows), 6, n, n))
     redmax.jacobian_derivatives(
-        model.system, bodies.carrier, model.check_q(q), model.check_v(v), bodies.rows, bodies.frames, dJ, dJdot
+        model.system, bodies.carrier, *model.check_motion(q, v), bodies.rows, bodies.frames, dJ, dJdot
     )
     shape = (6 * len(bodies.rows), n, n)
     return JacobianDerivatives(J, Jdot, _finite(dJ.reshape(shape), "dJ/dq"), _finite(dJdot.reshape(shape), "dJdot/dq"))
@@ -150,7 +151,7 @@ def reduced_inertia_derivative(model: Model, q: Any) -> FloatArray:
 
 def quadratic_velocity(model: Model, q: Any, v: Any) -> QuadraticVelocity:
     """Force -J^T M Jdot v that the change of coordinates brings, with K and D (3.56)."""
-    found, v = jacobian_derivatives(model, q, v), model.check_v(v)
+    found, (_, v) = jacobian_derivatives(model, q, v), model.check_motion(q, v)
     MJ, push = _weighted(model, found.J), _weighted(model, (found.Jdot @ v)[:, None])[:, 0]
     K = -np.einsum("mik,m->ik", found.dJ, push) - MJ.T @ np.einsum("mjk,j->mk", found.dJdot, v)
     D = -MJ.T @ (np.einsum("mjk,j->mk", found.dJ, v) + found.Jdot)
@@ -160,7 +161,7 @@ def quadratic_velocity(model: Model, q: Any, v: Any) -> QuadraticVelocity:
 def maximal_forces(model: Model, q: Any, v: Any, *, t: float = 0.0) -> Forces:
     """Gravity, the Coriolis force ad(phi)^T M phi and the forces of the mechanism on its bodies, with K and D."""
     check_model(model)
-    return _maximal_forces(model, model.check_q(q), model.check_v(v), check_number(t, "time"), True)
+    return _maximal_forces(model, *model.check_motion(q, v), check_number(t, "time"), True)
 
 
 def _maximal_forces(model: Model, q: FloatArray, v: FloatArray, t: float, derivatives: bool) -> Forces:
@@ -188,7 +189,7 @@ def reduced_forces(model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 
     open here.
     """
     check_model(model)
-    q, v, tau = model.check_q(q), model.check_v(v), model.check_v(tau, "tau")
+    (q, v), tau = model.check_motion(q, v), model.check_v(tau, "tau")
     found, qvv = jacobian_derivatives(model, q, v), quadratic_velocity(model, q, v)
     body = maximal_forces(model, q, v, t=t)
     spring = _passive(model, q, v)
@@ -205,7 +206,7 @@ def acceleration(model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.
     ``la.forward_dynamics`` finds the same in O(n) for trees; loops are open here.
     """
     check_model(model)
-    q, v, tau = model.check_q(q), model.check_v(v), model.check_v(tau, "tau")
+    (q, v), tau = model.check_motion(q, v), model.check_v(tau, "tau")
     J, Jdot = _jacobians(model, q, v)
     body = _maximal_forces(model, q, v, check_number(t, "time"), False).force
     f = tau + _passive(model, q, v) + J.T @ (body - _weighted(model, (Jdot @ v)[:, None])[:, 0])
@@ -251,7 +252,7 @@ def _jacobians(model: Model, q: Any, v: Any) -> tuple[FloatArray, FloatArray]:
     check_model(model)
     bodies = maximal_bodies(model)
     J, Jdot = np.zeros((len(bodies.rows), 6, model.nv)), np.zeros((len(bodies.rows), 6, model.nv))
-    q, v = model.check_q(q), model.check_v(v)
+    q, v = model.check_motion(q, v)
     redmax.jacobians(model.system, bodies.carrier, q, v, bodies.rows, bodies.frames, J, Jdot)
     return _finite(J.reshape(-1, model.nv), "J"), _finite(Jdot.reshape(-1, model.nv), "Jdot")
 
@@ -264,7 +265,7 @@ def _products(model: Model, q: Any, v: Any, x: Any) -> tuple[FloatArray, FloatAr
     bodies = maximal_bodies(model)
     rows, single = _vectors(model, x, "x")
     y, z = np.zeros((len(rows), len(bodies.rows), 6)), np.zeros((len(rows), len(bodies.rows), 6))
-    q, v = model.check_q(q), model.check_v(v)
+    q, v = model.check_motion(q, v)
     redmax.products(model.system, bodies.carrier, q, v, bodies.rows, bodies.frames, rows, y, z)
     y, z = _finite(y, "J x"), _finite(z, "Jdot x")
     return (y[0], z[0]) if single else (y, z)

@@ -59,7 +59,7 @@ def constrained_dynamics(
     check_model(model)
     if model.constraint_size:
         raise UnsupportedError(f"constrained_dynamics: '{model.name}' has closed loops; it is for trees.")
-    q, v = model.check_q(q), model.check_v(v)
+    q, v = model.check_motion(q, v)
     G, g = _rows(model, rows, right, "rows")
     C, c = _rows(model, inequality_rows, inequality_right, "inequality_rows")
     a = dynamics.forward_dynamics(model, q, v, tau, t=t)

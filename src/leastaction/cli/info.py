@@ -75,7 +75,7 @@ def _joints(model: Model) -> Any:
     # those that move in the order of q, then the rest in the order of the tree
     moving = sorted(model.joints, key=lambda name: model.joints[name].q.start)
     for name in (*moving, *(name for name in model.topology.tree if name not in model.joints)):
-        joint = model.mechanism.joints[name]
+        joint = model.split.joints[name]
         view = model.joints.get(name)
         q, v = ("", "") if view is None else (_range(view.q), _range(view.v))
         kind = joint.kind if joint.locked is None else f"{joint.kind}, locked"
@@ -89,7 +89,7 @@ def _loops(model: Model) -> Any:
         return None
     table = _table("joints that close loops", "name", "kind", "parent -> child", "constraint rows")
     for name in model.loop_names:
-        joint, rows = model.mechanism.joints[name], model.loop_rows[name]
+        joint, rows = model.split.joints[name], model.loop_rows[name]
         _add(table, name, joint.kind, f"{joint.parent} -> {joint.child}", str(rows.stop - rows.start))
     return table
 

@@ -459,7 +459,7 @@ def couplings(model: Model) -> Any:
     table, parents = model.system.constraints, model.system.tree.rows[:, 0]
     parts: list[tuple[int, int, list[int]]] = []
     for name, rows in model.loop_rows.items():
-        joint = model.mechanism.joints[name]
+        joint = model.split.joints[name]
         ends = [model.places[joint.parent].row, model.places[joint.child].row]
         parts.append((rows.start, rows.stop - rows.start, ends))
     if table is not None:

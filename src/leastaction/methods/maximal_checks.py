@@ -83,7 +83,7 @@ def failure_words(model: Model, touching: Any, status: int, row: int, iterations
 
 def body_of_row(model: Model, row: int) -> str:
     """Name of the body on a row of the tree."""
-    return next((name for name in model.body_names if model.places[name].row == row), "world")
+    return next((name for name in model.row_names if model.places[name].row == row), "world")
 
 
 def too_fast(model: Model, q: FloatArray, v: FloatArray, h: float, what: str = "one step") -> str:

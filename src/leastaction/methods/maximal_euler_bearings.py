@@ -69,7 +69,7 @@ def bearings_of(model: Model, plan: Plan) -> tuple[Points, ...]:
                 )
             out.append(_bearing(model, plan, view.joint, b, plan.limbs[b].parent, f"joint {plan.limbs[b].joints}"))
     for name in model.loop_names:
-        joint = model.mechanism.joints[name]
+        joint = model.split.joints[name]
         if joint.bearing is not None and joint.locked is None:
             before, b = (plan.number.get(model.place(body).row) for body in (joint.parent, joint.child))
             if b is None:
@@ -121,7 +121,7 @@ def loop_friction(model: Model, plan: Plan, E: FloatArray) -> tuple[Rows, FloatA
     """Rows of the rates of loop joints with friction of fixed size, and that size (k,)."""
     out, sizes = Rows(len(plan.limbs)), []
     for name in model.loop_names:
-        joint = model.mechanism.joints[name]
+        joint = model.split.joints[name]
         if joint.locked is not None or not joint.friction_values.any():
             continue
         before, b = (plan.number.get(model.place(body).row) for body in (joint.parent, joint.child))

@@ -123,7 +123,8 @@ def plan_of(model: Model) -> Plan:
     touched = [(force.label, name) for force in m.forces for name in force.bodies]
     touched += [(each.label, name) for each in m.constraints for name in each.bodies]
     for loop in model.loop_names:
-        touched += [(f"loop joint '{loop}'", name) for name in (m.joints[loop].parent, m.joints[loop].child)]
+        joint = model.split.joints[loop]
+        touched += [(f"loop joint '{loop}'", name) for name in (joint.parent, joint.child)]
     for what, name in touched:
         row = model.place(name).row
         if row > 0 and row not in number:

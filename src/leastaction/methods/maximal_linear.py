@@ -236,9 +236,12 @@ def _with_mass(model: Model, body: str, mass: float) -> Model:
 
 def _with_inertia(model: Model, body: str, change: FloatArray) -> Model:
     """The model with the inertia of a body changed, be it to one that no body has, as beside that of a thin rod."""
-    place, tree, R = model.place(body), model.system.tree, model.place(body).pose[:3, :3]
-    const, turned = tree.const.copy(), R @ change @ R.T
-    const[place.row, INERTIA : INERTIA + 6] += [turned[i, j] for i, j in _pairs()]
+    tree = model.system.tree
+    const = tree.const.copy()
+    for place, part in model.shares(body):
+        R = place.pose[:3, :3]
+        turned = part * R @ change @ R.T
+        const[place.row, INERTIA : INERTIA + 6] += [turned[i, j] for i, j in _pairs()]
     const.flags.writeable = tree.const.flags.writeable
     return replace(model, system=model.system._replace(tree=tree._replace(const=const)))
 

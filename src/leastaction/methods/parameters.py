@@ -75,13 +75,17 @@ def check_one_body(model: Model, where: str) -> None:
     """UnsupportedError if several bodies with mass hang rigidly on a free joint: its origin moves with their masses."""
     for name, view in model.joints.items():
         if view.kind == "free":
-            row = model.place(view.joint.child).row
-            group = [body for body in model.mechanism.bodies if model.place(body).row == row]
-            if sum(model.mechanism.bodies[body].mass > 0 for body in group) > 1:
+            if len(massive_bodies(model, model.place(view.joint.child).row)) > 1:
                 raise UnsupportedError(
                     f"{where}: several bodies are fixed to the body of the free joint '{name}', and the gradient by "
                     "their masses is not there; describe them as one body, or use bdf:1, bdf:2 or sdirk2."
                 )
+
+
+def massive_bodies(model: Model, row: int) -> list[str]:
+    """Bodies with mass of which a row carries all or a share."""
+    bodies = model.mechanism.bodies.values()
+    return [body.name for body in bodies if body.mass > 0 and any(at.row == row for at, _ in model.shares(body.name))]
 
 
 def collect(model: Model, parts: list[Column], values: FloatArray, names: tuple[str, ...]) -> dict[str, dict[Any, Any]]:
@@ -137,28 +141,32 @@ def _ball_force(q: FloatArray, rest: FloatArray, i: int) -> FloatArray:
 
 def _mass(model: Model, const: FloatArray, body: str) -> list[Column]:
     """Mass of a body, with its centre of mass and the inertia about it fixed."""
-    place, m = model.place(body), model.mechanism.bodies[body].mass
-    center = place.pose[:3, :3] @ model.mechanism.bodies[body].com + place.pose[:3, 3]
-    far = 0.5 * m if m > 0 else 1.0
-    ends = (
-        _changed(const, place.row, far, center, np.zeros((3, 3))),
-        _changed(const, place.row, -far if m > 0 else 0.0, center, np.zeros((3, 3))),
-    )
+    given = model.mechanism.bodies[body]
+    m, far = given.mass, 0.5 * given.mass if given.mass > 0 else 1.0
+    ends = (const, const)
+    for place, part in model.shares(body):
+        center = place.pose[:3, :3] @ given.com + place.pose[:3, 3]
+        ends = (
+            _changed(ends[0], place.row, part * far, center, np.zeros((3, 3))),
+            _changed(ends[1], place.row, -part * far if m > 0 else 0.0, center, np.zeros((3, 3))),
+        )
     return [Column("mass", body, (), ends, 2.0 * far if m > 0 else far, -1)]
 
 
 def _inertia(model: Model, const: FloatArray, body: str) -> list[Column]:
     """Inertia of a body about its centre of mass, link axes."""
-    place, out = model.place(body), []
-    R, far = place.pose[:3, :3], max(float(np.trace(model.mechanism.bodies[body].inertia)), 1e-3)
+    out, far = [], max(float(np.trace(model.mechanism.bodies[body].inertia)), 1e-3)
     for i, j in _PAIRS:
         change = np.zeros((3, 3))
         change[i, j] = change[j, i] = far
-        change = R @ change @ R.T
-        ends = (
-            _changed(const, place.row, 0.0, np.zeros(3), change),
-            _changed(const, place.row, 0.0, np.zeros(3), -change),
-        )
+        ends = (const, const)
+        for place, part in model.shares(body):
+            R = place.pose[:3, :3]
+            turned = part * R @ change @ R.T
+            ends = (
+                _changed(ends[0], place.row, 0.0, np.zeros(3), turned),
+                _changed(ends[1], place.row, 0.0, np.zeros(3), -turned),
+            )
         out.append(Column("inertia", body, (i, j), ends, 2.0 * far, -1))
     return out
 

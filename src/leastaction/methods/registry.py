@@ -59,10 +59,6 @@ _WITHOUT = {
     "contact": 'mechanism.without("contacts") drops it (--without contacts)',
     "restitution": "mechanism.add_ground(restitution=0.0) and add_contact(..., restitution=0.0) make impacts plastic",
     "enforced limits": "mechanism.enforce_limits(False) makes the limits data again (--without limits)",
-    "loop joint forces": 'mechanism.without("damping", "stiffness", "armature", "actuators") drops them; or use '
-    "another joint",
-    "loop joint limits": "give the limit or effort to a joint of the tree; mechanism.enforce_limits(False) makes them "
-    "data again (--without limits)",
     "bounded servos": "leave their efforts out, or use motors and a control function that bounds its forces, or "
     "mechanism.enforce_limits(False) makes efforts data again",
     "equality constraints": 'mechanism.without("constraints") drops them',

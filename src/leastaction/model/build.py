@@ -19,12 +19,12 @@ from leastaction.model.inertia import MassProperties, check_inertia, combine
 from leastaction.model.joints import Ball, SplineFactor, factors, plane_basis
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.model import JointView, Model
-from leastaction.model.motion import joint_motion
 from leastaction.model.pose import inverse_pose
 from leastaction.model.singular import check_singular
 from leastaction.model.spline import Spline, SplineCurve
+from leastaction.model.splitting import split
 from leastaction.model.tables import Place, constraint_table, force_table, loop_table, passive_table
-from leastaction.model.topology import Topology, topology
+from leastaction.model.topology import Topology, rigid_offsets, topology
 
 _KIND = {"revolute": kl.REVOLUTE, "prismatic": kl.PRISMATIC, "helical": kl.HELICAL}
 
@@ -58,12 +58,14 @@ class _Rows:
 
 def build(mechanism: Mechanism) -> Model:
     """The frozen model of a checked mechanism."""
-    mechanism = mechanism.copy()
-    graph = topology(mechanism)
+    given = mechanism.copy()
+    # where loop joints carry something, bodies are cut
+    mechanism, graph, twins = split(given, topology(given))
     rows, places, first = _write_rows(mechanism, graph)
     views = _joint_views(mechanism, graph)
     tree, coordinates = _tables(mechanism, rows, views, first)
-    check_singular(tree, [f"joint '{name}'" for name in rows.joint], rows.splines)
+    shares = {twin.joint: f" (behind it is a part of '{twin.body}', cut there to close a loop)" for twin in twins.values()}
+    check_singular(tree, [f"joint '{name}'{shares.get(name, '')}" for name in rows.joint], rows.splines)
     # forces, springs, loops
     passive, law_callbacks = passive_table(mechanism, views)
     forces, force_callbacks = force_table(mechanism, places)
@@ -73,12 +75,14 @@ def build(mechanism: Mechanism) -> Model:
     plain = not len(forces.kind) and not len(loops.rows) and not len(constraints.kind)
     extra = (None, None, None) if plain else (forces, loops, constraints)
     return Model(
-        mechanism=mechanism,
+        mechanism=given,
+        split=mechanism,
+        twins=twins,
         topology=graph,
         system=kl.System(tree, coordinates, passive, *extra),
         joints=views,
         places=places,
-        body_names=tuple(names[0] for names in rows.names[1:] if names),
+        row_names=tuple(names[0] for names in rows.names[1:] if names),
         first_rows=first,
         loop_rows=loop_rows,
         inequalities=inequalities,
@@ -92,8 +96,8 @@ def turned_model(model: Model) -> Model:
 
     The rows of a free joint are then a ball and three translations; their last one carries the body in both cases.
     """
-    rows, _, first = _write_rows(model.mechanism, model.topology, True)
-    tree, coordinates = _tables(model.mechanism, rows, model.joints, first)
+    rows, _, first = _write_rows(model.split, model.topology, True)
+    tree, coordinates = _tables(model.split, rows, model.joints, first)
     return replace(model, system=model.system._replace(tree=tree, coordinates=coordinates))
 
 
@@ -105,7 +109,7 @@ def _write_rows(
     places: dict[str, Place] = {WORLD: Place(0, np.eye(4))}
     first: dict[str, int] = {}
     # bodies that a fixed or locked joint attaches move with its parent
-    rigid = _rigid_offsets(mechanism, graph)
+    rigid = rigid_offsets(mechanism, graph)
     groups: dict[str, list[MassProperties]] = {}
     for body, (leader, offset) in rigid.items():
         groups.setdefault(leader, []).append(mechanism.bodies[body].mass_properties.transformed(offset))
@@ -133,20 +137,6 @@ def _write_rows(
         base = places[frame.body]
         places[frame.name] = Place(base.row, base.pose @ frame.pose)
     return rows, places, first
-
-
-def _rigid_offsets(mechanism: Mechanism, graph: Topology) -> dict[str, tuple[str, FloatArray]]:
-    """For every body the body that leads its rigid group and the pose of its link in the leader's link."""
-    out: dict[str, tuple[str, FloatArray]] = {}
-    for name in graph.tree:
-        joint = mechanism.joints[name]
-        if joint.kind != "fixed" and joint.locked is None:
-            out[joint.child] = (joint.child, np.eye(4))
-            continue
-        leader, offset = (WORLD, np.eye(4)) if joint.parent == WORLD else out[joint.parent]
-        held = joint_motion(joint, joint.neutral if joint.locked is None else joint.locked)
-        out[joint.child] = (leader, offset @ joint.parent_frame @ held @ inverse_pose(joint.child_frame))
-    return out
 
 
 def _write_joint(rows: _Rows, joint: Joint, base: Place, mass: MassProperties) -> tuple[int, FloatArray]:

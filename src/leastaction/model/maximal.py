@@ -40,7 +40,7 @@ def maximal_bodies(model: Model, centred: bool = False) -> Bodies:
     With ``centred`` bodies without mass are left out; axes are those of the links in both cases.
     """
     tree = model.system.tree
-    names = [name for name in model.body_names if not centred or tree.const[model.places[name].row, kl.MASS] > 0]
+    names = [name for name in model.row_names if not centred or tree.const[model.places[name].row, kl.MASS] > 0]
     rows = np.array([model.places[name].row for name in names], dtype=np.int64)
     frames = np.zeros((len(names), 4, 4))
     inertia = np.zeros((len(names), 6, 6))

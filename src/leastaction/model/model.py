@@ -13,12 +13,15 @@ import numpy as np
 from leastaction.errors import ModelError
 from leastaction.kernels.callbacks import Callback, take_pending
 from leastaction.kernels.layout import Constraints, System
-from leastaction.model.actuation import forces_of_inputs, servo_bound, with_servos
+from leastaction.model.actuation import forces_of_inputs, servo_bound
 from leastaction.model.checks import FloatArray, check_number, frozen, quoted
 from leastaction.model.elements import Actuator, Joint
 from leastaction.model.joints import check_coordinates, layout
+from leastaction.model.loop_coordinates import recover_coordinates, recover_rates
 from leastaction.model.mechanism import Mechanism
+from leastaction.model.pose import inverse_pose
 from leastaction.model.spline import check_ends
+from leastaction.model.splitting import Twin
 from leastaction.model.tables import Place
 from leastaction.model.topology import Topology
 
@@ -67,11 +70,13 @@ class Model:
 
     Attributes:
         mechanism: the description it was built from (a copy).
+        split: what the arrays describe: the same, with bodies cut where loop joints carry something.
+        twins: the parts that were cut off, by name; see ``leastaction.model.splitting``.
         topology: tree, loops and elimination order.
         system: the arrays that kernels read.
         joints: the moving joints in build order, with their slices of q and v.
         places: row and offset of every body and frame.
-        body_names: moving bodies, in tree order; bodies fixed to another one are frames.
+        row_names: moving bodies and twins, in tree order.
         first_rows: first tree row of every moving joint.
         loop_rows: constraint rows of every loop joint.
         inequalities: the user's inequality constraints, as kernels read them.
@@ -79,11 +84,13 @@ class Model:
     """
 
     mechanism: Mechanism
+    split: Mechanism
+    twins: dict[str, Twin]
     topology: Topology
     system: System
     joints: dict[str, JointView]
     places: dict[str, Place]
-    body_names: tuple[str, ...]
+    row_names: tuple[str, ...]
     first_rows: dict[str, int]
     loop_rows: dict[str, slice]
     inequalities: Constraints
@@ -104,6 +111,11 @@ class Model:
         """Number of velocity coordinates."""
         return sum(view.nv for view in self.joints.values())
 
+    @cached_property
+    def body_names(self) -> tuple[str, ...]:
+        """Moving bodies, in tree order; bodies fixed to another one are frames."""
+        return tuple(name for name in self.row_names if name not in self.twins)
+
     @property
     def joint_names(self) -> tuple[str, ...]:
         """Moving joints, in the order of q and v."""
@@ -111,13 +123,13 @@ class Model:
 
     @property
     def loop_names(self) -> tuple[str, ...]:
-        """Joints that close loops."""
+        """Joints that close loops, and the welds of those that carry something."""
         return self.topology.loops
 
     @property
     def frame_names(self) -> tuple[str, ...]:
         """Every name that has a pose: bodies, bodies fixed to them, frames."""
-        return tuple(self.places)
+        return tuple(name for name in self.places if name not in self.twins)
 
     @property
     def constraint_size(self) -> int:
@@ -134,13 +146,12 @@ class Model:
         """What a method must support to run this model; see ``leastaction.methods.base``."""
         m = self.mechanism
         # what belongs to a joint counts only where the joint can move
-        loops = [m.joints[name] for name in self.loop_names if m.joints[name].locked is None]
+        closing = [self.split.joints[name] for name in self.loop_names]
+        loops = [joint for joint in closing if joint.locked is None]
         tree = [view.joint for view in self.joints.values()]
         moving = [*tree, *loops]
         present = {
             "loops": bool(self.loop_names),
-            "loop joint forces": any(_has_forces(with_servos(joint, m.actuators.values())) for joint in loops),
-            "loop joint limits": m.limits_enforced and any(_has_bounds(joint) for joint in loops),
             "joint friction": any(joint.has_friction for joint in moving),
             "spline joints": any(joint.spline is not None for joint in moving),
             "contact": m.ground is not None or bool(m.contacts),
@@ -164,9 +175,22 @@ class Model:
             raise ModelError(f"there is no body or frame '{name}'{_near(name, self.places)}.")
         return self.places[name]
 
+    def shares(self, body: str) -> list[tuple[Place, float]]:
+        """Where the mass of a body is: the body itself, then its twins, each with its part of the mass."""
+        place = self.place(body)
+        out: list[tuple[Place, float]] = []
+        for name, twin in self.twins.items():
+            owner = self.places[twin.body]
+            if owner.row == place.row:
+                at = self.places[name]
+                out.append((Place(at.row, at.pose @ inverse_pose(owner.pose) @ place.pose), twin.share))
+        return [(place, 1.0 - sum(part for _, part in out)), *out]
+
     def neutral(self) -> FloatArray:
-        """Neutral coordinates (nq,): zeros, and (1, 0, 0, 0) for rotations."""
-        return np.concatenate([np.zeros(0), *(view.joint.neutral for view in self.joints.values())])
+        """Neutral coordinates (nq,): zeros, and (1, 0, 0, 0) for rotations; loop joints follow from the others."""
+        out = np.concatenate([np.zeros(0), *(view.joint.neutral for view in self.joints.values())])
+        recover_coordinates(self, out, ())
+        return out
 
     def state(self, q: Any = None, v: Any = None, t: float = 0.0) -> State:
         """A checked state.
@@ -175,18 +199,30 @@ class Model:
             q: full array (nq,), or a dict of joint names with one number or one array each; the rest is neutral.
             v: full array (nv,), or a dict by joint name; the rest is zero.
             t: time in seconds.
+
+        Joints that close loops and have coordinates follow from the others where a dict does not name them.
         """
         t = check_number(t, "state: time")
-        return State(t, frozen(self.check_q(q)), frozen(self.check_v(v)))
+        q, v = self.check_motion(q, v)
+        return State(t, frozen(q), frozen(v))
+
+    def check_motion(self, q: Any, v: Any) -> tuple[FloatArray, FloatArray]:
+        """Coordinates (nq,) and velocities (nv,) from arrays or dicts."""
+        q, given = self.check_q(q), v
+        v = self.check_v(v)
+        if isinstance(given, Mapping):
+            recover_rates(self, q, v, given)
+        return q, v
 
     def check_q(self, q: Any) -> FloatArray:
         """Coordinates (nq,) from an array or a dict, quaternions normalised."""
         if q is None:
             return self.neutral()
-        out = self.neutral()
         if isinstance(q, Mapping):
+            out = self.neutral()
             for name, value in q.items():
                 out[self.joint(name).q] = check_coordinates(self.joint(name).joint, value, f"state: joint '{name}'")
+            recover_coordinates(self, out, q)
             return out
         array = _vector(q, self.nq, "state: q", self.joints)
         return self._normalised(array.reshape(1, -1), "state").reshape(-1)
@@ -298,8 +334,11 @@ class Model:
         joint = self.mechanism.joints.get(name)
         if joint is None:
             return f"there is no joint '{name}'{_near(name, self.joints)}."
-        why = "closes a loop" if name in self.loop_names else "is fixed" if joint.locked is None else "is locked"
-        return f"joint '{name}' {why}, so it has no coordinates; those that move are {quoted(list(self.joints)[:20])}."
+        why, hint = "is fixed" if joint.locked is None else "is locked", ""
+        if name in self.loop_names and joint.kind != "fixed":
+            why, hint = "closes a loop", " (an actuator, spring, damper or enforced limit would give it some)"
+        known = quoted(list(self.joints)[:20])
+        return f"joint '{name}' {why}, so it has no coordinates{hint}; those that move are {known}."
 
 
 def check_model(model: Any) -> None:
@@ -309,12 +348,6 @@ def check_model(model: Any) -> None:
 
 
 _CONSTRAINTS = ("equality", "velocity", "inequality")
-
-
-def _has_forces(joint: Joint) -> bool:
-    """Whether a loop joint carries springs, dampers or rotor inertia."""
-    laws = joint.stiffness_laws or joint.damping_laws
-    return bool(laws) or any(a.any() for a in (joint.stiffness_values, joint.damping_values, joint.armature))
 
 
 def _has_bounds(joint: Joint) -> bool:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from leastaction.errors import ModelError
-from leastaction.model.checks import WORLD, quoted
+from leastaction.model.checks import WORLD, FloatArray, quoted
 from leastaction.model.mechanism import Mechanism
+from leastaction.model.motion import joint_motion
+from leastaction.model.pose import inverse_pose
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,12 @@ def topology(mechanism: Mechanism) -> Topology:
                 f"the joints are {quoted([inbound[name] for name in lost[:6]])}. Connect one of them to 'world'."
             )
         reached = _reach(mechanism, inbound)
-    # depth first, children in build order
+    return ordered(mechanism, inbound)
+
+
+def ordered(mechanism: Mechanism, inbound: dict[str, str]) -> Topology:
+    """The graph in which the given joint carries each body: depth first, children in build order."""
+    joints = mechanism.joints
     children: dict[str, list[str]] = {name: [] for name in (WORLD, *mechanism.bodies)}
     for joint in joints.values():
         if inbound[joint.child] == joint.name:
@@ -66,6 +75,20 @@ def topology(mechanism: Mechanism) -> Topology:
         stack.extend(children[joints[name].child][::-1])
     loops = tuple(joint.name for joint in joints.values() if inbound[joint.child] != joint.name)
     return Topology(tuple(order), loops, inbound, tuple(joints[name].child for name in reversed(order)))
+
+
+def rigid_offsets(mechanism: Mechanism, graph: Topology) -> dict[str, tuple[str, FloatArray]]:
+    """For every body the body that leads its rigid group and the pose of its link in the leader's link."""
+    out: dict[str, tuple[str, FloatArray]] = {}
+    for name in graph.tree:
+        joint = mechanism.joints[name]
+        if joint.kind != "fixed" and joint.locked is None:
+            out[joint.child] = (joint.child, np.eye(4))
+            continue
+        leader, offset = (WORLD, np.eye(4)) if joint.parent == WORLD else out[joint.parent]
+        held = joint_motion(joint, joint.neutral if joint.locked is None else joint.locked)
+        out[joint.child] = (leader, offset @ joint.parent_frame @ held @ inverse_pose(joint.child_frame))
+    return out
 
 
 def _reach(mechanism: Mechanism, inbound: dict[str, str]) -> set[str]:
