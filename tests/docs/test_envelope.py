@@ -43,19 +43,6 @@ def with_loop() -> la.Mechanism:
     return la.models.four_bar()
 
 
-def with_loop_spring() -> la.Mechanism:
-    m = la.models.four_bar()
-    m.joints[m.build().loop_names[0]].damping = np.array([0.1])
-    return m
-
-
-def with_loop_limit() -> la.Mechanism:
-    m = la.models.four_bar()
-    m.joints[m.build().loop_names[0]].limits = np.array([[-0.1, 0.1]])
-    m.enforce_limits()
-    return m
-
-
 def with_friction() -> la.Mechanism:
     m = arm()
     m.joints["hinge"].friction = np.array([0.1])
@@ -107,8 +94,6 @@ def with_constraint(kind: str) -> Callable[[], la.Mechanism]:
 
 MECHANISMS: dict[str, Callable[[], la.Mechanism]] = {
     "loops": with_loop,
-    "loop joint forces": with_loop_spring,
-    "loop joint limits": with_loop_limit,
     "joint friction": with_friction,
     "spline joints": with_spline,
     "contact": with_ground,

@@ -81,10 +81,12 @@ def test_a_servo_needs_a_coordinate_of_its_own():
         m.build()
 
 
-def test_a_servo_in_a_loop_joint_and_one_with_an_enforced_effort_are_features():
+def test_a_servo_in_a_loop_joint_is_no_feature_and_one_with_an_enforced_effort_is():
     m = la.models.four_bar()
-    m.add_actuator("servo", m.build().loop_names[0], kp=1.0)
-    assert "loop joint forces" in m.build().features
+    m.add_actuator("servo", m.build().loop_names[0], kp=1.0, effort=1.0)
+    assert m.build().features == {"loops"}
+    m.enforce_limits()
+    assert m.build().features == {"loops", "bounded servos"}
     m = arm(kp=1.0, effort=0.5)
     assert "bounded servos" not in m.build().features
     m.enforce_limits()

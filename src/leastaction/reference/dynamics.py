@@ -31,7 +31,7 @@ def mass_matrix(model: Model, q: FloatArray) -> FloatArray:
     """Sum of J^T M J over the bodies, and rotor inertias (nv, nv)."""
     moving = motions(model, q, np.zeros(model.nv))
     M = np.diag(armature(model))
-    for body in model.mechanism.bodies.values():
+    for body in model.split.bodies.values():
         J = moving[body.name].J
         M += J.T @ spatial_inertia(body) @ J
     return M
@@ -61,7 +61,7 @@ def needed_wrenches(
 ) -> dict[str, FloatArray]:
     """Wrench (6,) about its link origin, link axes, that each body needs from its joints."""
     out: dict[str, FloatArray] = {WORLD: np.zeros(6)}
-    for body in model.mechanism.bodies.values():
+    for body in model.split.bodies.values():
         motion, M = moving[body.name], spatial_inertia(body)
         V, Vdot = motion.J @ v, motion.J @ a + motion.Jdot @ v
         weight = body.mass * motion.E[:3, :3].T @ model.mechanism.gravity
@@ -155,7 +155,7 @@ def momentum_map(model: Model, q: FloatArray) -> FloatArray:
     """(6, nv) from v to (angular momentum about the world's origin; linear momentum), world axes."""
     moving = motions(model, q, np.zeros(model.nv))
     out = np.zeros((6, model.nv))
-    for body in model.mechanism.bodies.values():
+    for body in model.split.bodies.values():
         motion = moving[body.name]
         # momentum in link axes, as a wrench moved to the world's origin
         out += Ad(inverse(motion.E)).T @ spatial_inertia(body) @ motion.J
@@ -199,7 +199,7 @@ def joint_reactions(
     for name in model.joints:
         at = joint_frame(model, name, moving).E
         out[name] = np.zeros(6)
-        for body in _behind(model, model.mechanism.joints[name].child):
+        for body in _behind(model, model.split.joints[name].child):
             # a wrench moves by the transpose of the twist's map
             out[name] += Ad(inverse(moving[body].E) @ at).T @ needed[body]
     return out
@@ -209,7 +209,7 @@ def _behind(model: Model, body: str) -> list[str]:
     """The body and all bodies that hang on it in the tree."""
     out = [body]
     for name in model.topology.tree:
-        joint = model.mechanism.joints[name]
+        joint = model.split.joints[name]
         if joint.parent in out:
             out.append(joint.child)
     return out
@@ -219,10 +219,10 @@ def _carried(model: Model) -> list[Body]:
     """Bodies that are not fixed to the world."""
     names: set[str] = set()
     for name in model.topology.tree:
-        joint = model.mechanism.joints[name]
+        joint = model.split.joints[name]
         if name in model.joints or joint.parent in names:
             names.add(joint.child)
-    return [body for body in model.mechanism.bodies.values() if body.name in names]
+    return [body for body in model.split.bodies.values() if body.name in names]
 
 
 def _center(motion: Motion, body: Body) -> FloatArray:

@@ -51,7 +51,7 @@ class Motion:
 
 def motions(model: Model, q: FloatArray, v: FloatArray) -> dict[str, Motion]:
     """Motion of the world, of every body's link frame and of every named frame."""
-    m = model.mechanism
+    m = model.split
     still = np.zeros((6, model.nv))
     out = {WORLD: Motion(np.eye(4), still, still)}
     # parents come before their children
@@ -65,7 +65,7 @@ def motions(model: Model, q: FloatArray, v: FloatArray) -> dict[str, Motion]:
 
 def joint_frame(model: Model, name: str, moving: dict[str, Motion]) -> Motion:
     """Motion of the child side of a joint's frame."""
-    joint = model.mechanism.joints[name]
+    joint = model.split.joints[name]
     return moving[joint.child].behind(joint.child_frame)
 
 

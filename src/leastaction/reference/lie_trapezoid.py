@@ -25,7 +25,7 @@ def action(model: Model, q0: FloatArray, q1: FloatArray, h: float) -> float:
     """L_d in joule seconds."""
     before, after = poses(model, q0), poses(model, q1)
     total = 0.5 * float(armature(model) @ difference(model, q0, q1) ** 2) / h
-    for body in model.mechanism.bodies.values():
+    for body in model.split.bodies.values():
         V = se3.log(inverse(before[body.name]) @ after[body.name]) / h
         total += 0.5 * h * float(V @ spatial_inertia(body) @ V)
     still = np.zeros(model.nv)
@@ -52,7 +52,7 @@ def momenta(model: Model, q0: FloatArray, q1: FloatArray, h: float) -> tuple[Flo
     still = np.zeros(model.nv)
     before, after = motions(model, q0, still), motions(model, q1, still)
     first, second = np.zeros(model.nv), np.zeros(model.nv)
-    for body in model.mechanism.bodies.values():
+    for body in model.split.bodies.values():
         start, end = before[body.name], after[body.name]
         Z = se3.log(inverse(start.E) @ end.E)
         mu = np.asarray(se3.dlog(Z)).T @ spatial_inertia(body) @ Z / h

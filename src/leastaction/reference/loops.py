@@ -63,7 +63,7 @@ def body_loads(model: Model, q: FloatArray, lam: FloatArray) -> dict[str, FloatA
         # the gap's rate is N . W, so the multipliers push with N^T lambda on B, and back on A
         _, N = _rows(model, name, X)
         push = N.T @ lam[model.loop_rows[name]]
-        joint = model.mechanism.joints[name]
+        joint = model.split.joints[name]
         for body, wrench in ((joint.child, push), (joint.parent, -push)):
             link = motions(model, q, np.zeros(model.nv))[body]
             out[body] = out.get(body, np.zeros(6)) + Ad(inverse(b.E) @ link.E).T @ wrench
@@ -86,14 +86,14 @@ def _loops(model: Model, q: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
 
 def _ends(model: Model, name: str, moving: dict[str, Motion]) -> tuple[Motion, Motion]:
     """The two sides of a loop joint; a locked one is held where it is locked."""
-    joint = model.mechanism.joints[name]
+    joint = model.split.joints[name]
     held = np.eye(4) if joint.locked is None else joint_motion(joint, joint.locked)
     return moving[joint.parent].behind(joint.parent_frame @ held), moving[joint.child].behind(joint.child_frame)
 
 
 def _rows(model: Model, name: str, X: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Gap (k,) of a loop joint at the relative pose X, and its derivative (k, 6) by the relative twist."""
-    joint = model.mechanism.joints[name]
+    joint = model.split.joints[name]
     R, p, quat = X[:3, :3], X[:3, 3], quaternion.from_matrix(X[:3, :3])
     c, s = quat[0], quat[1:]
     # a locked joint holds everything

@@ -62,7 +62,7 @@ def node_momenta(model: Model, nodes: list[FloatArray], h: float) -> FloatArray:
     """Derivative (3, nv) of the whole action by the motion of the joints at each node, gravity included."""
     moving = [motions(model, q, np.zeros(model.nv)) for q in nodes]
     out = np.zeros((3, model.nv))
-    for name, body in model.mechanism.bodies.items():
+    for name, body in model.split.bodies.items():
         E = [motion[name].E for motion in moving]
         x = np.array([pose[:3, :3] @ body.com + pose[:3, 3] for pose in E])
         quats = np.array([quaternion.from_matrix(pose[:3, :3]) for pose in E])
