@@ -192,3 +192,34 @@ def random_state(model: Model, rng: np.random.Generator) -> tuple[FloatArray, Fl
     """Coordinates (nq,) and velocities (nv,)."""
     parts = [random_coordinates(view.joint, rng) for view in model.joints.values()]
     return np.concatenate([np.zeros(0), *parts]), rng.normal(size=model.nv)
+
+
+# Pins of the four-bar linkage below: the bodies on both sides, and where it is on each of them, in the x-z plane.
+_PINS = {
+    "A": ("world", "crank", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+    "B": ("crank", "coupler", (0.0, 0.0, 0.1), (0.0, 0.0, 0.0)),
+    "C": ("coupler", "rocker", (0.28, 0.0, 0.12), (0.03, 0.0, 0.22)),
+    "D": ("world", "rocker", (0.25, 0.0, 0.0), (0.0, 0.0, 0.0)),
+}
+_ENDS = {"crank": (0.0, 0.0, 0.1), "coupler": (0.28, 0.0, 0.12), "rocker": (0.03, 0.0, 0.22)}
+
+
+def four_pins(last: str = "D", **data: dict[str, Any]) -> Mechanism:
+    """A four-bar linkage that the pin ``last`` of A, B, C and D closes, and data of its pins by name.
+
+    Whichever closes it, the coordinates of the pins are the same: joints that carry a body from its other side are
+    reversed, with the opposite axis. All are zero in the position that is described, and closed.
+    """
+    m = Mechanism("four_pins")
+    for name, end in _ENDS.items():
+        length = float(np.linalg.norm(end))
+        m.add_body(name, mass=length, com=0.5 * np.array(end), inertia=length**3 / 12 * np.eye(3))
+    # from the world towards the pin that closes the loop, on both sides
+    for name in {"A": "DCBA", "B": "ADCB", "C": "ADBC", "D": "ABCD"}[last]:
+        parent, child, before, behind = _PINS[name]
+        axis = np.array([0.0, -1.0, 0.0])
+        if (name, last) in (("C", "A"), ("C", "B"), ("B", "A")):
+            parent, child, before, behind, axis = child, parent, behind, before, -axis
+        frames = {"parent_frame": pose(before), "child_frame": pose(behind)}
+        m.add_joint(name, "revolute", parent=parent, child=child, axis=axis, **frames, **data.get(name, {}))
+    return m
