@@ -83,9 +83,10 @@ def to_minimal(
     frames[0], moves[0] = np.eye(4), np.zeros(6)
     # twins move with the bodies that they are cut off
     for name, twin in model.twins.items():
-        at, body = model.places[name], model.places[twin.body]
-        offset = body.pose @ se3.inverse(at.pose)
-        frames[at.row], moves[at.row] = frames[body.row] @ offset, np.asarray(se3.Ad_inv(offset)) @ moves[body.row]
+        place, body = model.places[name], model.places[twin.body]
+        offset = body.pose @ se3.inverse(place.pose)
+        frames[place.row] = frames[body.row] @ offset
+        moves[place.row] = np.asarray(se3.Ad_inv(offset)) @ moves[body.row]
     wide = tolerance * max(1.0, max((float(np.abs(twist).max()) for twist in V.values()), default=0.0))
     # joints of the tree, then those that close loops
     q, v = np.zeros(model.nq), np.zeros(model.nv)

@@ -262,7 +262,8 @@ def test_composite_closes_a_loop():
     m = make.random_tree(["free", "revolute"], rng)
     make.add_random_joint(m, "loop", "composite", "world", "b1", rng)
     model = m.build()
-    assert model.loop_names == ("loop (weld)",) and "loop" in model.joint_names
+    assert model.loop_names == ("loop (weld)",)
+    assert "loop" in model.joint_names
     q, v = make.random_state(model, rng)
     tau = rng.normal(size=model.nv)
     a, lam = loops.forward_dynamics(model, q, v, tau)

@@ -14,10 +14,7 @@ PINS = "ABCD"
 
 def worst(a, b) -> float:
     """Largest difference."""
-    out = float(np.abs(np.asarray(a) - np.asarray(b)).max())
-    import sys
-    print("MEAS", sys._getframe(1).f_lineno, out)
-    return out
+    return float(np.abs(np.asarray(a) - np.asarray(b)).max())
 
 
 def pins(run: la.Trajectory) -> np.ndarray:
@@ -30,19 +27,19 @@ def everywhere(**data) -> dict:
 
 
 # --- which pin closes the loop does not matter ----------------------------------------------------------------------
-# bounds are those of the method: two cuts differ by the size of its error, for which see ``test_order_is_kept``
+# methods that do not hold a loop at all times, in position and rate, differ between cuts by less than their error
 AGREE = {
-    "rk4": 1e-12,  # measured
-    "adaptive": 1e-12,  # measured
-    "galerkin:2": 1e-9,  # measured
-    "galerkin:4": 1e-12,  # measured
-    "maximal": 1e-11,  # measured
-    "maximal-euler": 1e-5,  # measured
-    "euler": 1e-6,  # measured
-    "bdf:1": 1e-6,  # measured
-    "bdf:2": 1e-8,  # measured
-    "sdirk2": 1e-9,  # measured
-    "linearly-implicit-euler": 1e-6,  # measured
+    "rk4": 1e-12,  # measured 6e-15
+    "adaptive": 1e-12,  # measured 1.1e-15
+    "galerkin:2": 5e-10,  # measured 5e-11
+    "galerkin:4": 1e-12,  # measured 4e-15
+    "maximal": 1e-11,  # measured 3e-13
+    "maximal-euler": 5e-6,  # measured 1.3e-6
+    "euler": 5e-7,  # measured 1.2e-7
+    "bdf:1": 5e-7,  # measured 1.1e-7
+    "bdf:2": 1e-8,  # measured 1.5e-9
+    "sdirk2": 1e-9,  # measured 1.9e-10
+    "linearly-implicit-euler": 5e-7,  # measured 1e-7
 }
 
 
@@ -58,13 +55,15 @@ def test_any_pin_may_close_the_loop(method):
         assert worst(pins(run), pins(runs[3])) < AGREE[method]
 
 
-@pytest.mark.parametrize(("method", "order"), [("galerkin:2", 2), ("galerkin:4", 4), ("maximal", 2), ("bdf:2", 2), ("rk4", 4)])
+@pytest.mark.parametrize(
+    ("method", "order"), [("galerkin:2", 2), ("galerkin:4", 4), ("maximal", 2), ("bdf:2", 2), ("rk4", 4)]
+)
 def test_order_is_kept(method, order):
     model = four_pins(**everywhere(stiffness=3.0, damping=0.003, rest=0.5)).build()
     exact = la.simulate(model, dt=0.01, duration=0.2, method=la.Adaptive(1e-13, 1e-13)).q[-1]
-    errors = [np.abs(la.simulate(model, dt=dt, duration=0.2, method=method).q[-1] - exact).max() for dt in (0.01, 0.005)]
-    print("MEAS order", method, np.log2(errors[0] / errors[1]), errors)
-    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.2)  # measured
+    steps = (0.002, 0.001) if method == "bdf:2" else (0.005, 0.0025)
+    errors = [np.abs(la.simulate(model, dt=dt, duration=0.2, method=method).q[-1] - exact).max() for dt in steps]
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.1)  # measured 2.01, 4.00, 1.99, 1.97, 3.96
 
 
 @pytest.mark.parametrize("method", ["galerkin:2", "galerkin:4", "maximal"])
@@ -73,10 +72,9 @@ def test_energy_is_bounded_with_a_spring_on_the_loop_joint(method):
     run = la.simulate(model, dt=0.004, duration=20.0, method=method)
     error = np.abs(run.energy.total - run.energy.total[0]) / np.ptp(run.energy.kinetic)
     half = len(error) // 2
-    print("MEAS energy", method, error.max(), error[:half].max(), error[half:].max(), run.constraint_error.max())
-    assert error.max() < {"galerkin:2": 2e-2, "galerkin:4": 1e-4, "maximal": 2e-2}[method]  # measured
-    assert error[half:].max() < 1.1 * error[:half].max()  # measured
-    assert run.constraint_error.max() < 1e-12  # measured
+    assert error.max() < {"galerkin:2": 5e-3, "galerkin:4": 2e-6, "maximal": 5e-3}[method]  # measured 2e-3, 1e-6, 3e-3
+    assert error[half:].max() < 1.01 * error[:half].max()  # measured 1.0002, 1.000003, 1.00002
+    assert run.constraint_error.max() < 1e-12  # measured 1.5e-14
 
 
 # --- other kinds ----------------------------------------------------------------------------------------------------
@@ -113,11 +111,10 @@ def test_a_loop_joint_of_any_kind_moves_as_in_the_tree(kind, method):
     runs = [la.simulate(*each, dt=2e-3, duration=0.3, method=method) for each in ((tree, first), (loop, start))]
     bodies = [run.poses("body") for run in runs]
     assert np.ptp(bodies[0], axis=0).max() > 0.02
-    # order 2: the two are other discretisations, whose difference is of that order; measured
-    bound = {"rk4": 1e-9, "galerkin:4": 1e-9, "maximal": 1e-4}[method]
-    assert worst(bodies[1], bodies[0]) < bound
+    # measured 9e-11, 2e-11, 3e-11
+    assert worst(bodies[1], bodies[0]) < 1e-9
     at = loop.joint("joint").q
-    assert worst(runs[1].q[:, at], runs[0].q) < bound
+    assert worst(runs[1].q[:, at], runs[0].q) < 1e-9  # measured 1.4e-11
 
 
 def test_two_springs_on_one_body_and_rotors():
@@ -141,17 +138,18 @@ def test_two_springs_on_one_body_and_rotors():
         return m
 
     free, carried = rod(True).build(), rod(False).build()
-    assert len(free.twins) == 2 and len(carried.twins) == 1
+    assert len(free.twins) == 2
+    assert len(carried.twins) == 1
     q = {"rail0": -0.4 * np.cos(0.5), "rail1": -0.4 * np.sin(0.5), "hinge0": 0.5}
     one = carried.state(q)
     motion = la.to_maximal(carried, one.q)
     order = [carried.body_names.index(name) for name in free.body_names]
     two = la.to_minimal(free, motion.poses[order], motion.twists[order])
-    for method, bound in (("rk4", 1e-9), ("galerkin:4", 1e-9), ("maximal", 1e-4)):
+    for method in ("rk4", "galerkin:4", "maximal"):
         runs = [la.simulate(*each, dt=2e-3, duration=0.3, method=method) for each in ((carried, one), (free, two))]
         ours, theirs = (np.hstack([run.q[:, run.model.joint(k).q] for k in ("hinge0", "hinge1")]) for run in runs)
         assert np.ptp(ours) > 0.1
-        assert worst(ours, theirs) < bound  # measured
+        assert worst(ours, theirs) < 1e-10  # measured 6e-12, 1.2e-12, 2e-14
 
 
 # --- actuators ------------------------------------------------------------------------------------------------------
@@ -169,8 +167,9 @@ def test_a_motor_on_the_loop_joint_is_that_on_the_same_pin_of_the_tree(method):
         control = model.actuate({"one": 0.02 * np.sin(30 * t), "two": 0.05 * np.cos(20 * t)})
         runs.append(la.simulate(model, dt=1e-3, duration=0.2, method=method, control=control))
     assert np.ptp(pins(runs[0])) > 0.1
-    bound = {"rk4": 1e-9, "maximal-euler": 1e-3}.get(method, 1e-6)
-    assert worst(pins(runs[0]), pins(runs[1])) < bound  # measured
+    # measured 6e-13, 9e-8, 2e-13, 7e-8, 7e-5
+    bound = {"rk4": 1e-11, "galerkin:2": 1e-6, "maximal": 1e-11, "bdf:2": 1e-6, "maximal-euler": 5e-4}[method]
+    assert worst(pins(runs[0]), pins(runs[1])) < bound
 
 
 @pytest.mark.parametrize("bounded", [False, True])
@@ -178,33 +177,34 @@ def test_a_servo_on_the_loop_joint(bounded):
     runs = []
     for last in "BD":
         m = four_pins(last, B={"damping": 0.001}, D={"damping": 0.001})
-        m.add_actuator("servo", "D", kp=2.0, kd=0.05, target=0.4, effort=0.3)
+        m.add_actuator("servo", "D", kp=10.0, kd=0.1, target=0.4, effort=0.8)
         m.enforce_limits(bounded)
         model = m.build()
         assert ("bounded servos" in model.features) == bounded
         runs.append(la.simulate(model, dt=1e-3, duration=0.5, method="maximal"))
     assert runs[0].q[-1, runs[0].model.joint("D").q] > 0.2
-    assert worst(pins(runs[0]), pins(runs[1])) < 1e-6  # measured
+    assert worst(pins(runs[0]), pins(runs[1])) < 1e-10  # measured 1e-12
 
 
 @pytest.mark.parametrize("method", ["maximal", "maximal-euler"])
 def test_a_limit_on_the_loop_joint_holds(method):
     """It is never crossed, and holds as it does on the same pin in the tree."""
-    runs = []
+    runs, rates = [], {}
     for last in "BD":
-        m = four_pins(last, B={"damping": 1e-4}, D={"limits": (-0.3, 0.02)})
+        m = four_pins(last, B={"damping": 1e-4}, D={"limits": (-0.3, 1.0)})
         m.enforce_limits()
         model = m.build()
         assert "enforced limits" in model.features
-        start = la.project(model, model.state(v={"A": -3.0, "B": 2.0}))
-        runs.append(la.simulate(model, start, dt=1e-3, duration=0.6, method=method))
+        if not rates:
+            start = la.project(model, model.state(v={"A": -4.0}))
+            rates = {name: start.v[view.v] for name, view in model.joints.items()}
+        runs.append(la.simulate(model, model.state(v=rates), dt=2e-3, duration=0.25, method=method))
     angles = [run.q[:, run.model.joint("D").q] for run in runs]
-    print("MEAS limits", method, [(a.min(), a.max()) for a in angles])
     for angle in angles:
-        assert angle.max() < 0.02 + 1e-9  # measured
-        assert angle.min() > -0.3 - 1e-9  # measured
-        assert angle.max() > 0.0199
-    assert worst(pins(runs[0]), pins(runs[1])) < 1e-2  # measured
+        # measured -0.3 + 2e-11, and -0.3 - 3e-8
+        assert -0.3 - {"maximal": 0.0, "maximal-euler": 1e-6}[method] < angle.min() < -0.2999
+    # measured 3e-14 and 7e-4
+    assert worst(pins(runs[0]), pins(runs[1])) < {"maximal": 1e-11, "maximal-euler": 3e-3}[method]
 
 
 def test_an_effort_on_the_loop_joint_bounds_its_control():
@@ -226,8 +226,8 @@ def test_friction_beside_a_spring_on_the_loop_joint():
         m.gravity = np.zeros(3)
         run = la.simulate(m.build(), dt=1e-3, duration=0.05, method="maximal-euler")
         angles[friction] = np.abs(pins(run)).max()
-    print("MEAS friction", angles)
-    assert angles[0.0] > 0.05 and angles[0.5] < 1e-9  # measured
+    assert angles[0.0] > 0.02
+    assert angles[0.5] < 1e-9
 
 
 # --- derivatives ----------------------------------------------------------------------------------------------------
@@ -240,14 +240,14 @@ def stepped(model: la.Model, state: la.State, method: str, control: np.ndarray =
     return np.concatenate([run.q[-1], run.v[-1]])
 
 
-@pytest.mark.parametrize("method", ["galerkin:2", "galerkin:4", "maximal", "bdf:1", "rk4"])
+@pytest.mark.parametrize("method", ["galerkin:2", "galerkin:4", "maximal", "bdf:1"])
 def test_derivatives_by_state_and_control(method):
     model = four_pins(**everywhere(**SPRING)).build()
     state = la.project(model, model.state({"A": 0.3}, {"A": 1.0}))
     found = la.linearize(model, method, state, CONTROL, DT)
     for j in range(4):
         ends = [stepped(model, state, method, CONTROL + sign * 1e-4 * np.eye(4)[j]) for sign in (1.0, -1.0)]
-        assert worst((ends[0] - ends[1]) / 2e-4, found.B[:, j]) < 1e-7  # measured
+        assert worst((ends[0] - ends[1]) / 2e-4, found.B[:, j]) < 1e-8  # measured 4e-10
     for part in range(2):
         ends, starts = [], []
         for sign in (1e-5, -1e-5):
@@ -258,7 +258,7 @@ def test_derivatives_by_state_and_control(method):
             ends.append(stepped(model, near, method))
         by = (ends[0] - ends[1]) / 2e-5
         assert np.abs(by).max() > 0.1
-        assert worst(found.A @ (starts[0] - starts[1]) / 2e-5, by) < 1e-7  # measured
+        assert worst(found.A @ (starts[0] - starts[1]) / 2e-5, by) < 1e-8  # measured 9e-10
 
 
 def changed(body: str, mass: float, inertia: float) -> la.Model:
@@ -277,15 +277,15 @@ def test_derivatives_by_mass_and_inertia_are_those_of_the_whole_body(method):
     for body in ("coupler", "rocker"):
         ends = [stepped(changed(body, sign * 1e-5, 0.0), state, method) for sign in (1.0, -1.0)]
         assert np.abs(found["mass"][body]).max() > 0.5
-        assert worst((ends[0] - ends[1]) / 2e-5, found["mass"][body]) < 1e-6  # measured
+        assert worst((ends[0] - ends[1]) / 2e-5, found["mass"][body]) < 1e-7  # measured 1.1e-8
         ends = [stepped(changed(body, 0.0, sign * 1e-7), state, method) for sign in (1.0, -1.0)]
         assert np.abs(found["inertia"][body]).max() > 3.0
-        assert worst((ends[0] - ends[1]) / 2e-7, found["inertia"][body][:, 1, 1]) < 1e-4  # measured
+        assert worst((ends[0] - ends[1]) / 2e-7, found["inertia"][body][:, 1, 1]) < 1e-5  # measured 1e-6
 
 
 @pytest.mark.parametrize("method", ["bdf:2", "sdirk2", "galerkin:2"])
 def test_gradients_by_masses_stiffness_and_damping(method):
-    """Of the last state's squares, against differences over mechanisms that are built anew."""
+    """Of a sum over the last state, against differences over mechanisms that are built anew."""
     steps, controls = 20, np.tile(CONTROL, (20, 1))
     weights = np.arange(1.0, 5.0)
 
@@ -293,21 +293,21 @@ def test_gradients_by_masses_stiffness_and_damping(method):
         run = la.simulate(model, dt=DT, duration=steps * DT, method=method, control=controls)
         return float(weights @ run.q[-1] + 0.1 * weights @ run.v[-1])
 
-    def goal(state: la.State) -> tuple:
+    def goal(_: la.Model, state: la.State) -> tuple:
         return float(weights @ state.q + 0.1 * weights @ state.v), weights, 0.1 * weights
 
     model = four_pins(**everywhere(**SPRING)).build()
     names = ("mass", "inertia", "stiffness", "damping")
-    found = la.gradient(model, method, model.state(), controls, DT, la.Objective(end=goal), names)
+    found = la.gradient(model, method, model.state(), controls, DT, la.Objective(final=goal), names)
     for body in ("coupler", "rocker"):
         by = [value(changed(body, sign * 1e-5, 0.0)) for sign in (1.0, -1.0)]
-        assert worst((by[0] - by[1]) / 2e-5, found.parameters["mass"][body]) < 1e-5  # measured
+        assert worst((by[0] - by[1]) / 2e-5, found["mass"][body]) < 1e-8  # measured 6e-10
         by = [value(changed(body, 0.0, sign * 1e-7)) for sign in (1.0, -1.0)]
-        assert worst((by[0] - by[1]) / 2e-7, found.parameters["inertia"][body][1, 1]) < 1e-3  # measured
+        assert worst((by[0] - by[1]) / 2e-7, found["inertia"][body][1, 1]) < 1e-6  # measured 1.2e-8
     for name in ("stiffness", "damping"):
         ends = []
         for sign in (1.0, -1.0):
             data = everywhere(**SPRING)
             data["D"] = {**SPRING, name: SPRING[name] + sign * 1e-5}
             ends.append(value(four_pins(**data).build()))
-        assert worst((ends[0] - ends[1]) / 2e-5, found.parameters[name][3]) < 1e-5  # measured
+        assert worst((ends[0] - ends[1]) / 2e-5, found[name][3]) < 1e-8  # measured 1.5e-9

@@ -74,12 +74,11 @@ def columns(model: Model, names: tuple[str, ...], where: str) -> list[Column]:
 def check_one_body(model: Model, where: str) -> None:
     """UnsupportedError if several bodies with mass hang rigidly on a free joint: its origin moves with their masses."""
     for name, view in model.joints.items():
-        if view.kind == "free":
-            if len(massive_bodies(model, model.place(view.joint.child).row)) > 1:
-                raise UnsupportedError(
-                    f"{where}: several bodies are fixed to the body of the free joint '{name}', and the gradient by "
-                    "their masses is not there; describe them as one body, or use bdf:1, bdf:2 or sdirk2."
-                )
+        if view.kind == "free" and len(massive_bodies(model, model.place(view.joint.child).row)) > 1:
+            raise UnsupportedError(
+                f"{where}: several bodies are fixed to the body of the free joint '{name}', and the gradient by "
+                "their masses is not there; describe them as one body, or use bdf:1, bdf:2 or sdirk2."
+            )
 
 
 def massive_bodies(model: Model, row: int) -> list[str]:

@@ -64,7 +64,9 @@ def build(mechanism: Mechanism) -> Model:
     rows, places, first = _write_rows(mechanism, graph)
     views = _joint_views(mechanism, graph)
     tree, coordinates = _tables(mechanism, rows, views, first)
-    shares = {twin.joint: f" (behind it is a part of '{twin.body}', cut there to close a loop)" for twin in twins.values()}
+    shares = {
+        twin.joint: f" (behind it is a part of '{twin.body}', cut there to close a loop)" for twin in twins.values()
+    }
     check_singular(tree, [f"joint '{name}'{shares.get(name, '')}" for name in rows.joint], rows.splines)
     # forces, springs, loops
     passive, law_callbacks = passive_table(mechanism, views)

@@ -1,9 +1,9 @@
 """Joints that close a loop and carry springs, dampers, rotors, actuators or bounds: the body is cut instead.
 
-A loop joint has constraint rows and no coordinates, so nothing can act on its coordinates. Here its child is cut in two:
-a *twin* takes a share of the mass of the child and of all that is fixed to it, the joint carries the twin as a joint of
-the tree with coordinates of its own, and a fixed joint welds the twin to the body. Mass, momentum and energy stay what
-they were. Shapes, frames, forces, contacts and constraints stay with the body.
+A loop joint has constraint rows and no coordinates, so nothing can act on them. Here its child is cut in two: a *twin*
+takes a share of the mass of the child and of all that is fixed to it, the joint carries the twin as a joint of the tree
+with coordinates of its own, and a fixed joint welds the twin to the body. Mass, momentum and energy stay what they
+were. Shapes, frames, forces, contacts and constraints stay with the body.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def split(mechanism: Mechanism, graph: Topology) -> tuple[Mechanism, Topology, d
     # what is left of the bodies
     for name, (leader, _) in rigid.items():
         if leader in counts:
-            body = out.bodies[name]
-            left = _scaled(name, body.mass_properties, 1.0 / (counts[leader] + 1))
-            out.bodies[name] = dataclasses.replace(left, shapes=body.shapes)
+            whole = out.bodies[name]
+            left = _scaled(name, whole.mass_properties, 1.0 / (counts[leader] + 1))
+            out.bodies[name] = dataclasses.replace(left, shapes=whole.shapes)
     inbound = {**graph.inbound, **{name: twin.joint for name, twin in twins.items()}}
     return out, ordered(out, inbound), twins
 
@@ -89,7 +89,9 @@ def needs_coordinates(joint: Joint, mechanism: Mechanism) -> bool:
     """Whether a loop joint carries what acts on its coordinates; or has no constraint rows, as composite joints."""
     if joint.kind == "fixed" or joint.locked is not None:
         return False
-    if kind_of(joint.kind).translation is None or any(each.joint == joint.name for each in mechanism.actuators.values()):
+    if kind_of(joint.kind).translation is None or any(
+        each.joint == joint.name for each in mechanism.actuators.values()
+    ):
         return True
     joint = with_servos(joint, mechanism.actuators.values())
     forces = (joint.stiffness_values, joint.damping_values, joint.armature)
@@ -118,8 +120,8 @@ def _side(joint: Joint, rigid: dict[str, tuple[str, FloatArray]], groups: dict[s
     what = f"joint '{joint.name}' closes a loop and has coordinates of its own, by what it carries or by its kind"
     if not moves(joint.parent):
         raise ModelError(
-            f"{what}; neither '{joint.parent}' nor '{joint.child}' has mass that moves. Give one of them a mass, or let "
-            "another joint close the loop."
+            f"{what}; neither '{joint.parent}' nor '{joint.child}' has mass that moves. Give one of them a mass, or "
+            "let another joint close the loop."
         )
     if joint.kind not in _REVERSIBLE:
         raise ModelError(

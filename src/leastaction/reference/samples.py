@@ -220,6 +220,6 @@ def four_pins(last: str = "D", **data: dict[str, Any]) -> Mechanism:
         axis = np.array([0.0, -1.0, 0.0])
         if (name, last) in (("C", "A"), ("C", "B"), ("B", "A")):
             parent, child, before, behind, axis = child, parent, behind, before, -axis
-        frames = {"parent_frame": pose(before), "child_frame": pose(behind)}
-        m.add_joint(name, "revolute", parent=parent, child=child, axis=axis, **frames, **data.get(name, {}))
+        there = {"parent_frame": pose(before), "child_frame": pose(behind), **data.get(name, {})}
+        m.add_joint(name, "revolute", parent=parent, child=child, axis=axis, **there)
     return m
