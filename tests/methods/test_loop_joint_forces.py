@@ -311,3 +311,25 @@ def test_gradients_by_masses_stiffness_and_damping(method):
             data["D"] = {**SPRING, name: SPRING[name] + sign * 1e-5}
             ends.append(value(four_pins(**data).build()))
         assert worst((ends[0] - ends[1]) / 2e-5, found[name][3]) < 1e-8  # measured 1.5e-9
+
+
+# --- contact --------------------------------------------------------------------------------------------------------
+def test_a_body_that_is_cut_touches_the_ground_once():
+    """A box on a rail with a damper, that falls on the ground: the rail closes a loop, or carries the box."""
+    runs = []
+    for loop in (False, True):
+        m = la.Mechanism("box")
+        m.add_body("box", mass=2.0, shape=la.Box((0.2, 0.2, 0.2)))
+        if loop:
+            m.add_joint("float", "free", parent="world", child="box")
+        m.add_joint("rail", "prismatic", parent="world", child="box", damping=3.0, parent_frame=la.pose((0, 0, 0.15)))
+        m.add_ground(friction=0.5)
+        model = m.build()
+        assert model.features >= {"contact"}
+        start = model.state({"float": (0, 0, 0.15, 1, 0, 0, 0)}) if loop else model.state()
+        runs.append(la.simulate(model, start, dt=0.005, duration=0.5, method="maximal"))
+    heights = [run.q[:, run.model.joint("rail").q] for run in runs]
+    assert worst(heights[0], heights[1]) < 1e-9  # measured 5e-12
+    assert heights[0][-1] == pytest.approx(-0.05, abs=1e-8)  # measured 4e-10
+    for run in runs:
+        assert run.contacts.wrench("box")[-1, 5] == pytest.approx(2.0 * 9.81, rel=1e-6)  # measured 1e-7

@@ -75,7 +75,7 @@ def _joints(model: Model) -> Any:
     # those that move in the order of q, then the rest in the order of the tree
     moving = sorted(model.joints, key=lambda name: model.joints[name].q.start)
     for name in (*moving, *(name for name in model.topology.tree if name not in model.joints)):
-        joint = model.split.joints[name]
+        joint = model.mechanism.joints[name]
         view = model.joints.get(name)
         q, v = ("", "") if view is None else (_range(view.q), _range(view.v))
         kind = joint.kind if joint.locked is None else f"{joint.kind}, locked"
