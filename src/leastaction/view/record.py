@@ -71,7 +71,7 @@ def record(run: Trajectory, label: str | None = None, rate: float = RATE, scene:
     rows = pick_rows(run.t[:kept], rate, max(MOST_POSES // max(len(model.body_names), 1), 2))
     q, v = run.q[rows], run.v[rows]
     positions, rotations = body_motion(model, q)
-    # what should stay the same; some mechanisms have no energy that is known
+    # what should stay the same; a force of the user may have no energy that is known
     try:
         energy = dynamics.energy(model, np.concatenate([run.q[:1], q]), np.concatenate([run.v[:1], v]))
         drift, kinetic = energy.total[1:] - energy.total[0], energy.kinetic[1:]
