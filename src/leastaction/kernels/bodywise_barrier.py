@@ -99,6 +99,15 @@ def loose(contacts, h, B, p):
     return FALSE * way + h * h
 
 
+@sweep
+def margin_at_end(contacts, h, B):
+    """How far apart bodies may be at k+1 so that it matters what is nearest there; metres."""
+    margin = 0.0
+    for p in range(contacts.pairs.shape[0]):
+        margin = max(margin, loose(contacts, h, B, p))
+    return margin
+
+
 @kernel
 def too_far(tree, B, T, count):
     """Whether bodies that touch move so far that it may be the solution of another motion: contacts push nothing on."""
@@ -140,14 +149,21 @@ def find(contacts, tree, x, control, h, B, T, count):
 
 
 @kernel
-def freeze(T, row, a, b, Ra, pa, Rb, pb, n, ca, cb, pair, feature, mu):
-    """Into a row of the tables: the points of both bodies that touch at k+1, and the plane between them."""
+def frozen_plane(F, row, Ra, pa, Rb, pb, n, ca, cb):
+    """Into a row of numbers: the points of both bodies that touch at k+1, and the plane between them."""
     for e in range(24):
-        T.F[row, e] = 0.0
-    st3(T.F, row, XA, tmatvec(Ra, sub3(ca, pa)))
-    st3(T.F, row, XB, tmatvec(Rb, sub3(cb, pb)))
-    st3(T.F, row, DB, tmatvec(Rb, n))
+        F[row, e] = 0.0
+    st3(F, row, XA, tmatvec(Ra, sub3(ca, pa)))
+    st3(F, row, XB, tmatvec(Rb, sub3(cb, pb)))
+    st3(F, row, DB, tmatvec(Rb, n))
+
+
+@kernel
+def freeze(T, row, a, b, Ra, pa, Rb, pb, n, ca, cb, pair, feature, mu, origin):
+    """A row of the tables for the points that touch at k+1; origin: see ``Touch``."""
+    frozen_plane(T.F, row, Ra, pa, Rb, pb, n, ca, cb)
     T.F[row, FEATURE] = feature
+    T.origin[row] = origin
     T.ints[row, 0], T.ints[row, 1], T.ints[row, 2], T.ints[row, 3] = PLANE, a, b, pair
     for e in range(T.V.shape[1]):
         T.V[row, e] = 0.0
@@ -199,7 +215,7 @@ def let_go(contacts, h, B, T, count, now):
         elif struck and lift(B, T, k) > limit:
             Ra, pa, Rb, pb = ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9)
             _, n, _, _, ca, cb = gap(kind, T.F, k, Ra, pa, Rb, pb)
-            freeze(T, found, a, b, Ra, pa, Rb, pb, n, ca, cb, p, T.F[k, FEATURE], T.mu[k])
+            freeze(T, found, a, b, Ra, pa, Rb, pb, n, ca, cb, p, T.F[k, FEATURE], T.mu[k], k)
             T.X[k, 7], again = LET_GO, True
             found += 1
     return found, again
@@ -220,10 +236,7 @@ def find_missed(contacts, h, B, T, count):
     round or sharp features run along them within the step, its force would act at another place than its gap. Besides,
     whether the step must be solved again, as there are such contacts or some that are let go.
     """
-    margin = 0.0
-    for p in range(contacts.pairs.shape[0]):
-        margin = max(margin, loose(contacts, h, B, p))
-    now = features(contacts, B.P1, B.P1, margin, True, T.new_ints, T.new_F)
+    now = features(contacts, B.P1, B.P1, margin_at_end(contacts, h, B), True, T.new_ints, T.new_F)
     found, again = let_go(contacts, h, B, T, count, now)
     for k in range(now):
         if found == T.mu.size:
@@ -231,7 +244,8 @@ def find_missed(contacts, h, B, T, count):
         a, b, p = T.new_ints[k, 1], T.new_ints[k, 2], T.new_ints[k, 3]
         Ra, pa, Rb, pb = ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9)
         after, n, _, _, ca, cb = gap(T.new_ints[k, 0], T.new_F, k, Ra, pa, Rb, pb)
-        freeze(T, found, a, b, Ra, pa, Rb, pb, n, ca, cb, p, T.new_F[k, FEATURE], contacts.numbers[p, 0])
+        mu, origin = contacts.numbers[p, 0], -1 - T.new_ints[k, 0]
+        freeze(T, found, a, b, Ra, pa, Rb, pb, n, ca, cb, p, T.new_F[k, FEATURE], mu, origin)
         before = gap(PLANE, T.F, found, ld9(B.P0, a, 0), ld3(B.P0, a, 9), ld9(B.P0, b, 0), ld3(B.P0, b, 9))[0]
         # nothing gets deeper than what bodies may move
         if after > -T.tune[0] and least_gap(before, h) - after > MISSED * abs(after - before) + h * h:

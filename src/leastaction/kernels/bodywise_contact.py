@@ -30,6 +30,7 @@ so that one iteration is the exact Newton direction of the whole system. The con
     V (nc, 5 + sides), dV      s, gamma, beta (2), psi; multipliers of the sides of a pyramid; and their directions
     g (nc, 3)                  phi over its least value, d
     U (nl + ni, 2), dU         (s, gamma) of limits and inequalities, and their directions
+    origin (nc,)               of contacts that were added: number of the one they replace, or -1 - kind of their gap
     tune (3,)                  metres that bodies may move in the step; LOOSE of ``bodywise_cone``, or 1; their radius
 """
 
@@ -120,6 +121,7 @@ class Touch(NamedTuple):
     match: Ints
     new_ints: Ints
     new_F: Floats
+    origin: Ints
     tune: Floats
     limits: Limits
     N: Floats
@@ -140,8 +142,8 @@ def make_touch(contacts, kept):
         ints, F, np.zeros((nc, 21)), np.zeros((nc, 8)), np.zeros((nc, 54)), V, np.zeros((nc, width)),
         np.zeros((nc, 3)), np.zeros(nc), U, np.zeros(U.shape), np.zeros((nc, 4), np.int64), np.zeros((nc, 24)),
         np.zeros((nc, width)), np.zeros(U.shape), np.zeros(nc, np.int64), np.zeros((nc, 4), np.int64),
-        np.zeros((nc, 24)), np.ones(3), beside.limits, np.zeros((beside.limits.where.shape[0], 7)), beside.rows,
-        make_rows(beside.rows), beside.cone,
+        np.zeros((nc, 24)), np.zeros(nc, np.int64), np.ones(3), beside.limits,
+        np.zeros((beside.limits.where.shape[0], 7)), beside.rows, make_rows(beside.rows), beside.cone,
     )  # fmt: skip
 
 

@@ -12,6 +12,9 @@ a central difference of the residual over a displacement of some 1e-5: it has no
 it, so this costs ten digits of sixteen at most six. Two or three corrections make up for what the recursion leaves out
 (proximal terms, dampers of balls and free joints).
 
+Frozen contacts move along with the start, and those that were added at the end of a first solution with that solution
+(``bodywise_frozen``): it is then differentiated before the last one, in the same way.
+
     X, P, U (2 m, .)         ends of each direction, + first      eps (m,)  how far they are
     ends                     the mechanisms at the two ends, where a direction is one of its parameters
     dmu (m, pairs)           change of friction coefficients along each direction
@@ -40,6 +43,18 @@ from leastaction.kernels.bodywise_contact import (
     worst_contact,
 )
 from leastaction.kernels.bodywise_forces import spring_blocks
+from leastaction.kernels.bodywise_frozen import (
+    contacts_of,
+    frozen_at_end,
+    frozen_at_start,
+    keep_frozen,
+    keep_solution,
+    make_frozen,
+    note_expected,
+    put_frozen,
+    put_solution,
+    solutions,
+)
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
 from leastaction.kernels.bodywise_links import add_multipliers, link_blocks
 from leastaction.kernels.bodywise_residual import begin, evaluate
@@ -47,7 +62,7 @@ from leastaction.kernels.bodywise_springs import free_blocks
 from leastaction.kernels.bodywise_step import TURNED_TOO_FAR, finish, guess, solve_step, turned_too_far
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forward import make_work
-from leastaction.kernels.galerkin_links import make_links
+from leastaction.kernels.galerkin_links import link_size, make_links
 from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE
 from leastaction.kernels.layout import MASS
 from leastaction.kernels.legendre import rates_of
@@ -240,9 +255,10 @@ def move_multipliers(loops, plan, lam, B):
 
 @sweep
 def at_start(x, p, tau, e, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, count, moves, lam,
-             ua, xi):  # fmt: skip
+             Z, ua, xi):  # fmt: skip
     """The residual, in B.r, of a start x, p, tau, with the unknowns moved by e times their direction."""
     begin(system, t, h, x, p, B, f, L, pc)
+    put_frozen(Z, T, e)
     start_rows(contacts, T, limits, count, x, tau, h, B)
     for d in range(xi.size):
         xi[d] = e * y[d]
@@ -304,6 +320,53 @@ def correct(contacts, limits, system, plan, h, mass, kappa, eps, dmu, c, B, E, L
     return True
 
 
+@sweep
+def follow(j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, plan, t, h, active, rate_of, mass,
+           kappa, xb, y, c, r, pc, B, E, f, L, T, nc, moves, lam, Z, ua, xi):  # fmt: skip
+    """y and the directions of forces and multipliers along direction j; False if that is singular."""
+    still_forces(contacts, moves)
+    still_multipliers(system.loops, lam)
+    y[:] = 0.0
+    first = 0.0
+    for correction in range(CORRECTIONS):
+        # what is left on the right-hand side
+        for side in range(2):
+            e, k = eps[j] if side == 0 else -eps[j], 2 * j + side
+            at_start(X[k], P[k], U[k], e, contacts, limits, ends[side], t, h, active, rate_of, xb, y, pc, B, f, L, T,
+                     nc, moves, lam, Z, ua, xi)  # fmt: skip
+            copy(B.r, r[side])
+            note_gaps(contacts, T, limits, moves, nc, B, side)
+            note_links(system.loops, L, lam, side)
+        largest = 0.0
+        for d in range(c.size):
+            c[d] = (r[0, d] - r[1, d]) / (2.0 * eps[j])
+            largest = max(largest, abs(c[d]))
+        first = max(first, largest)
+        if correction > 1 and largest <= SMALL * first:
+            break
+        at_start(x, p, control, 0.0, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, nc, moves,
+                 lam, Z, ua, xi)  # fmt: skip
+        if not correct(contacts, limits, system, plan, h, mass, kappa, eps[j], dmu[j], c, B, E, L, T, nc, moves, lam,
+                       y):  # fmt: skip
+            return False
+    return True
+
+
+@sweep
+def go_back(Z, s, contacts, limits, system, x, control, h, T, B, L):
+    """The tables of solution s at the start of the step, where B, L and the numbers of contacts are those of it."""
+    put_solution(Z, s, system.loops, T, B, L)
+    start_rows(contacts, T, limits, contacts_of(Z, s), x, control, h, B)
+
+
+@sweep
+def keep_base(contacts, limits, system, T, B, L, nc, moves, lam, xb):
+    """The unknowns of a solution, from which directions lead away."""
+    copy(B.x1, xb)
+    keep_forces(contacts, T, limits, moves, nc)
+    keep_multipliers(system.loops, L, lam)
+
+
 @entry
 def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, active, numbers, most, X, P, U, eps, dmu,
               out_x, out_p, x1, p1):  # fmt: skip
@@ -323,59 +386,52 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
         rate_of[system.coordinates.v[d]] = d
     for i in range(tree.rows.shape[0]):
         mass += tree.const[i, MASS]
+    Z = make_frozen(contacts, T, tree, x, link_size(system.loops, system.constraints))
 
     # the step
     if not rates_of(system, t, x, p, f, L, u):
         return NO_RATES, 0
     begin(system, t, h, x, p, B, f, L, pc)
     guess(False, h, 0, u, past, lengths, B.guess)
+    note_expected(Z, tree, x, B)
     if not solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most,
-                      False, touched, T, B, E, f, L, ua, count):  # fmt: skip
+                      False, touched, T, B, E, f, L, ua, count, Z):  # fmt: skip
         return NOT_CONVERGED, worst_contact(contacts, T, touched[0])
     turned = turned_too_far(tree, B)
     if turned > 0:
         return TURNED_TOO_FAR, turned
-    nc, kappa = touched[0], numbers[1]
-    if not polish(contacts, T, limits, nc, system, plan, t, h, x, pc, control, active, rate_of, mass, kappa, B, E, f, L,
-                  ua):  # fmt: skip
-        return NOT_CONVERGED, worst_contact(contacts, T, nc)
-    copy(B.x1, xb)
+    nc, kappa, solved = touched[0], numbers[1], solutions(Z)
+    keep_frozen(Z, contacts, T)
+    for s in range(solved):
+        # at the barrier itself, each solution that the next one depends on, and the last
+        if solved > 1:
+            nc = contacts_of(Z, s)
+            go_back(Z, s, contacts, limits, system, x, control, h, T, B, L)
+        if not polish(contacts, T, limits, nc, system, plan, t, h, x, pc, control, active, rate_of, mass, kappa, B, E,
+                      f, L, ua):  # fmt: skip
+            return NOT_CONVERGED, worst_contact(contacts, T, nc)
+        mark_depths(contacts, T, nc)
+        keep_solution(Z, s, system.loops, T, B, L)
     moves, lam = make_moves(contacts, T, limits), make_multipliers(system.loops, L)
-    keep_forces(contacts, T, limits, moves, nc)
-    mark_depths(contacts, T, nc)
-    keep_multipliers(system.loops, L, lam)
+    keep_base(contacts, limits, system, T, B, L, nc, moves, lam, xb)
 
     for j in range(eps.size):
-        still_forces(contacts, moves)
-        still_multipliers(system.loops, lam)
-        y[:] = 0.0
-        first = 0.0
-        for correction in range(CORRECTIONS):
-            # what is left on the right-hand side
-            for side in range(2):
-                e, k = eps[j] if side == 0 else -eps[j], 2 * j + side
-                at_start(X[k], P[k], U[k], e, contacts, limits, ends[side], t, h, active, rate_of, xb, y, pc, B, f, L,
-                         T, nc, moves, lam, ua, xi)  # fmt: skip
-                copy(B.r, r[side])
-                note_gaps(contacts, T, limits, moves, nc, B, side)
-                note_links(system.loops, L, lam, side)
-            largest = 0.0
-            for d in range(nu):
-                c[d] = (r[0, d] - r[1, d]) / (2.0 * eps[j])
-                largest = max(largest, abs(c[d]))
-            first = max(first, largest)
-            if correction > 1 and largest <= SMALL * first:
-                break
-            at_start(x, p, control, 0.0, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, nc,
-                     moves, lam, ua, xi)  # fmt: skip
-            if not correct(contacts, limits, system, plan, h, mass, kappa, eps[j], dmu[j], c, B, E, L, T, nc, moves,
-                           lam, y):  # fmt: skip
+        frozen_at_start(Z, contacts, tree, T, x, X[2 * j], X[2 * j + 1], eps[j])
+        for s in range(solved):
+            if solved > 1:
+                nc = contacts_of(Z, s)
+                put_solution(Z, s, system.loops, T, B, L)
+                keep_base(contacts, limits, system, T, B, L, nc, moves, lam, xb)
+            if not follow(j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, plan, t, h, active,
+                          rate_of, mass, kappa, xb, y, c, r, pc, B, E, f, L, T, nc, moves, lam, Z, ua, xi):  # fmt: skip
                 return NOT_CONVERGED, worst_contact(contacts, T, nc)
+            if s + 1 < solved:
+                frozen_at_end(Z, s, contacts, tree, h, T, B, xb, y, eps[j])
         # the next states at both ends
         for side in range(2):
             e, k = eps[j] if side == 0 else -eps[j], 2 * j + side
             at_start(X[k], P[k], U[k], e, contacts, limits, ends[side], t, h, active, rate_of, xb, y, pc, B, f, L, T,
-                     nc, moves, lam, ua, xi)  # fmt: skip
+                     nc, moves, lam, Z, ua, xi)  # fmt: skip
             relieve(limits, T, U[k])
             finish(ends[side], t, h, X[k], U[k], active, B, f, ua, c1, F1, out_p[k])
             copy(B.x1, out_x[k])
@@ -384,7 +440,7 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
 
     # the next state itself
     at_start(x, p, control, 0.0, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, nc, moves, lam,
-             ua, xi)  # fmt: skip
+             Z, ua, xi)  # fmt: skip
     copy(control, c)
     relieve(limits, T, c)
     finish(system, t, h, x, c, active, B, f, ua, c1, F1, p1)

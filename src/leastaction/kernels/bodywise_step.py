@@ -26,6 +26,7 @@ from leastaction.kernels.bodywise_barrier import LOOKS, find, find_missed, hold_
 from leastaction.kernels.bodywise_bounds import relieve
 from leastaction.kernels.bodywise_contact import make_touch, report_contacts, worst_contact
 from leastaction.kernels.bodywise_forces import end_forces, joint_end, spring_blocks, weights
+from leastaction.kernels.bodywise_frozen import note_solution
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
 from leastaction.kernels.bodywise_links import keep_links, link_blocks, move_links, take_care, trust_rows
 from leastaction.kernels.bodywise_rates import coupled_rates, make_rates
@@ -76,7 +77,7 @@ def guess(rough, h, known, u, past, lengths, xi):
 
 
 def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, straight,
-                  touched, T, B, E, f, L, ua, count):  # fmt: skip
+                  touched, T, B, E, f, L, ua, count, Z):  # fmt: skip
     """Newton from the guess in B.guess, with backtracking or ``straight``, and always one iteration.
 
     A guess within the tolerance of the largest momentum may be far off for the last links of a long chain, and errors
@@ -136,12 +137,13 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
 
 @either(_solve_smooth)
 def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most, straight,
-               touched, T, B, E, f, L, ua, count):  # fmt: skip
+               touched, T, B, E, f, L, ua, count, Z):  # fmt: skip
     """B.x1 and B.P1 at the end of the step, from the guess in B.guess; True if the residual is within tolerance.
 
     numbers: tolerance, barrier, barrier of a warm start. straight: give up where a whole Newton step makes the residual
     larger; without contacts only. A guess from the last steps may lie so far off that a line search from it ends at a
     solution that belongs to another motion. touched (2,): contacts of the last step, and whether there was one.
+    Z: None, or where to remember the solutions that lead to the last one.
     """
     now, looks = find(contacts, system.tree, x, control, h, B, T, touched[0]), 0
     sure, again = now, False
@@ -156,6 +158,7 @@ def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rat
             hold_all(h, B, T, now)
             continue
         sure = now
+        note_solution(Z, system.loops, T, B, L, now)
         if not good or looks == LOOKS:
             break
         # once more, from here, with the contacts that were missed
@@ -270,7 +273,7 @@ def rollout(
                     guess(False, h, 0, u, past, lengths, B.guess)
                 good = solve_step(
                     contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most,
-                    attempt == 0 and known[0] > 0, touched, T, B, E, f, L, ua, count,
+                    attempt == 0 and known[0] > 0, touched, T, B, E, f, L, ua, count, None,
                 )  # fmt: skip
             if not good:
                 return k, NOT_CONVERGED, worst_contact(contacts, T, touched[0])
