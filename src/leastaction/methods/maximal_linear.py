@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.kernels.callbacks import take_pending
-from leastaction.kernels.layout import INERTIA
+from leastaction.kernels.layout import COM, INERTIA, MASS
 from leastaction.methods.base import Memory
 from leastaction.methods.closing import link_rows
 from leastaction.methods.derivative import StepDerivative
@@ -75,8 +75,9 @@ class Problem:
     ) -> tuple[FloatArray, State]:
         """Derivatives (2 nv, m) of the next state along directions with the given ends, and the next state.
 
-        NoStepError if the step has no solution. ``ends``: the models at the two ends, where they are others. They
-        own the functions of the user whose addresses their arrays hold, so arrays alone would not do.
+        NoStepError if the step has no solution. ``ends``: the models at the two ends, where they are others; frames
+        and shapes of their rows are the same. They own the functions of the user whose addresses their arrays hold, so
+        arrays alone would not do.
         """
         from leastaction.kernels import bodywise_linear
 
@@ -208,7 +209,7 @@ def _by_parameter(problem: Problem, name: str) -> dict[Any, FloatArray]:
             continue
         if name == "mass":
             length = _PART * at.mass
-            ends = [_with_mass(model, body, at.mass + sign * length) for sign in (1.0, -1.0)]
+            ends = [_with_mass(model, body, sign * length) for sign in (1.0, -1.0)]
             out[body] = _between(problem, length, ends) + weight
             continue
         out[body] = np.zeros((2 * model.nv, 3, 3))
@@ -227,21 +228,38 @@ def _pairs() -> Iterator[tuple[int, int]]:
     return ((i, j) for i in range(3) for j in range(i, 3))
 
 
-def _with_mass(model: Model, body: str, mass: float) -> Model:
-    """The model with another mass of a body; where others are fixed to it, the origin of their row moves with it."""
-    mechanism = model.mechanism.copy()
-    mechanism.bodies[body].mass = mass
-    return mechanism.build()
+def _with_mass(model: Model, body: str, change: float) -> Model:
+    """The model with the mass of a body changed, at its centre of mass.
+
+    Frames of rows stay where they are, though that of a free joint is at the centre of mass of all that is fixed to
+    each other there: contacts and inequalities know points and planes in these frames.
+    """
+    const, at = model.system.tree.const.copy(), model.mechanism.bodies[body]
+    for place, part in model.shares(body):
+        i, added = place.row, place.pose[:3, :3] @ at.com + place.pose[:3, 3]
+        mass, com = const[i, MASS], const[i, COM : COM + 3].copy()
+        const[i, MASS] = mass + part * change
+        const[i, COM : COM + 3] += part * change / const[i, MASS] * (added - com)
+        # parallel axes
+        d, reduced = added - com, mass * part * change / const[i, MASS]
+        turning = reduced * (np.dot(d, d) * np.eye(3) - np.outer(d, d))
+        const[i, INERTIA : INERTIA + 6] += [turning[j, k] for j, k in _pairs()]
+    return _with_constants(model, const)
 
 
 def _with_inertia(model: Model, body: str, change: FloatArray) -> Model:
     """The model with the inertia of a body changed, be it to one that no body has, as beside that of a thin rod."""
-    tree = model.system.tree
-    const = tree.const.copy()
+    const = model.system.tree.const.copy()
     for place, part in model.shares(body):
         R = place.pose[:3, :3]
         turned = part * R @ change @ R.T
         const[place.row, INERTIA : INERTIA + 6] += [turned[i, j] for i, j in _pairs()]
+    return _with_constants(model, const)
+
+
+def _with_constants(model: Model, const: FloatArray) -> Model:
+    """The model with other constants of its rows."""
+    tree = model.system.tree
     const.flags.writeable = tree.const.flags.writeable
     return replace(model, system=model.system._replace(tree=tree._replace(const=const)))
 
