@@ -67,7 +67,7 @@ def state_of(model: la.Model, numbers: list[float]) -> la.State:
 
 
 def added(model: la.Model, state: la.State, dt: float) -> int:
-    """How many contacts of a step were not found at its start."""
+    """How many contacts of a step are not those of the same pose at rest."""
     memory, contacts = METHOD.start(model, state), maximal.touch_of(model).table.contacts
     P = np.zeros((len(model.system.tree.rows), 12))
     bodywise_step.row_poses(model.system.tree, memory["x"], P)
