@@ -117,8 +117,6 @@ def test_an_ellipsoid_touches_heights_where_its_gap_is_zero():
         assert low - 1e-14 <= found.gap.min() <= high + 1e-14
 
 
-
-
 def test_every_contact_of_a_pair_has_its_own_number():
     rng = np.random.default_rng(5)
     heights = 0.02 * rng.normal(size=(15, 15))

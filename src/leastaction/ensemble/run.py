@@ -61,7 +61,8 @@ class Ensemble:
 
     def __repr__(self) -> str:
         E, rows = self.q.shape[:2]
-        span, failed = f"t = {self.t[0]:g} to {self.t[-1]:g} s", f", {len(self.failures)} failed" if self.failures else ""
+        span = f"t = {self.t[0]:g} to {self.t[-1]:g} s"
+        failed = f", {len(self.failures)} failed" if self.failures else ""
         return f"Ensemble('{self.model.name}', {self.method.label}, {E} environments, {rows} rows, {span}{failed})"
 
     @property
