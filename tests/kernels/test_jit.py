@@ -122,3 +122,27 @@ def test_who_needs_code_that_another_process_compiles_waits_for_it(tmp_path, mon
         threading.Timer(0.2, fcntl.flock, (other, fcntl.LOCK_UN)).start()
         assert cache._wait("second")
     cache._release()
+
+
+def test_what_an_entry_links_is_its_own():
+    """A sweep that two places call stays a function, but one that nobody else can call, so LLVM may change its form."""
+    from numba import njit
+
+    from leastaction.kernels._jit import ENTRY_OPTIONS, sweep
+
+    @sweep
+    def total(table, unused):
+        out = 0.0
+        for i in range(table.shape[0]):
+            for j in range(table.shape[1]):
+                out += np.sqrt(table[i, j] + out)
+        return out
+
+    def twice(table, other):
+        return total(table, other) + 2.0 * total(other, table)
+
+    compiled = njit(**ENTRY_OPTIONS)(twice)
+    table = np.arange(6.0).reshape(2, 3)
+    assert compiled(table, 2.0 * table) == pytest.approx(twice(table, 2.0 * table), rel=1e-14)
+    (text,) = compiled.inspect_llvm().values()
+    assert "linkonce_odr" not in text
