@@ -49,9 +49,10 @@ RESTARTS = 2
 # Depth at the end of a step, over the way there, from which a contact counts as missed; how often they are looked for.
 MISSED, LOOKS = 0.02, 2
 
-# Largest product over the barrier at which a step ends. A linear solver that rounds otherwise may end it an iteration
+# Largest product over the barrier at which a step ends; and that at which it ends where one more iteration has not
+# helped, as rounding may leave so much in long chains. A linear solver that rounds otherwise may end a step an iteration
 # earlier or later, and the gap then differs by as large a part of itself.
-ENOUGH = 1.05
+ENOUGH, NEAR = 1.05, 1.5
 
 # Distance of two bodies at the end of a step, over the way there, from which a contact that holds them is false; how
 # many times the force of the last step a force is that strikes.
@@ -267,7 +268,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
     for i in range(B.rho.shape[0]):
         for e in range(6):
             B.rho[i, e] = 0.0
-    closed, alpha, steps, good, started = True, 1.0, 0, False, False
+    closed, alpha, steps, good, started, near = True, 1.0, 0, False, False, False
     while True:
         largest, _, scale, apart, _, reach = evaluate(
             (T, limits, nc, started), system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
@@ -284,15 +285,17 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
             continue
         mean, largest_product, off, work = products(nc, T, limits, B.x1)
         tight = max(rtol, 4.0e-15) * (1.0 + reach)
-        if (
+        ends = (
             steps > 0
             and largest <= rtol * scale + rounding_of(B, reach, h, nu)
             and apart <= tight
             and off <= min(tight * B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
-            and largest_product <= ENOUGH * barrier
-        ):
+            and largest_product <= NEAR * barrier
+        )
+        if ends and (near or largest_product <= ENOUGH * barrier):
             good = True
             break
+        near = ends
         if steps == most:
             break
         # direction for the next barrier, which must not run ahead of the gaps

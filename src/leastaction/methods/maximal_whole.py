@@ -286,28 +286,30 @@ def solve_smooth(step: Stepper, straight: bool, count: Any) -> bool:
 # --- contacts and limits --------------------------------------------------------------------------------------------
 def iterate(step: Stepper, cold: bool, wide: bool, most: int, count: Any) -> bool:
     """Interior point iterations, one at least, from the guess in B.x1; True if all conditions hold."""
-    from leastaction.kernels.bodywise_barrier import ENOUGH
+    from leastaction.kernels.bodywise_barrier import ENOUGH, NEAR
 
     p, (rtol, barrier, warm) = step.parts, step.numbers
     s0, g0 = step.look(True, p.STARTING, warm, cold, 10.0 if wide else 1.0)
     if not math.isfinite(step.found[p.LARGEST]):
         return False
-    closed, alpha, steps, good = True, 1.0, 0, False
+    closed, alpha, steps, good, near = True, 1.0, 0, False, False
     while True:
         step.look(closed, p.INSIDE)
         largest, scale, gap, _, _, reach, rounding, _, mean, product, off, work = step.found.tolist()
         if not math.isfinite(largest):
             break
         tight = max(rtol, 4.0e-15) * (1.0 + reach)
-        if (
+        ends = (
             steps > 0
             and largest <= rtol * scale + rounding
             and gap <= tight
             and off <= min(tight * step.B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
-            and product <= ENOUGH * barrier
-        ):
+            and product <= NEAR * barrier
+        )
+        if ends and (near or product <= ENOUGH * barrier):
             good = True
             break
+        near = ends
         if steps == most:
             break
         # direction for the next barrier, which must not run ahead of the gaps
