@@ -50,8 +50,8 @@ RESTARTS = 2
 MISSED, LOOKS = 0.02, 2
 
 # Largest product over the barrier at which a step ends; and that at which it ends where one more iteration has not
-# helped, as rounding may leave so much in long chains. A linear solver that rounds otherwise may end a step an iteration
-# earlier or later, and the gap then differs by as large a part of itself.
+# helped, as rounding may leave so much in long chains. A linear solver that rounds otherwise may end a step one
+# iteration earlier or later, and the gap then differs by as large a part of itself.
 ENOUGH, NEAR = 1.05, 1.5
 
 # Distance of two bodies at the end of a step, over the way there, from which a contact that holds them is false; how
