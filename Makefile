@@ -6,7 +6,7 @@ PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --ed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo browser test test-slow lint docs bench clean
+.PHONY: help env demo browser test test-slow fuzz lint docs bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -66,6 +66,13 @@ test: $(VENV)/.test browser  ## check style and types, then run the tests
 test-slow: $(VENV)/.test browser  ## run the long tests too
 	@$(WARMUP)
 	@$(BIN)/python -m pytest -n 2 -q -m ""
+
+# A number of seeds, or a range of them such as 500:600.
+SEEDS ?= 100
+
+fuzz: $(VENV)/.test  ## check properties of random mechanisms; SEEDS=1000 or SEEDS=500:600 says which
+	@$(WARMUP)
+	@$(BIN)/python -m pytest -n 2 -q tests/fuzz --seeds $(SEEDS)
 
 docs: $(VENV)/.docs  ## write the documentation to build/docs
 	@$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs build/docs

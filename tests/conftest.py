@@ -25,6 +25,13 @@ hypothesis.settings.register_profile("leastaction", derandomize=True, deadline=N
 hypothesis.settings.load_profile("leastaction")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    # of tests/fuzz; options are known only if they stand here
+    group = parser.getgroup("fuzz", "random mechanisms")
+    group.addoption("--seed", type=int, default=None, help="check every property on the mechanism of this seed")
+    group.addoption("--seeds", default=None, help="check every property on these seeds: 1000, or 500:600")
+
+
 @pytest.fixture
 def limited() -> Callable[[float], AbstractContextManager[None]]:
     """A context that fails a test which takes more than so many seconds, so that nothing hangs."""

@@ -9,7 +9,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -272,23 +272,26 @@ def _go_on(console: Any, until: float | None) -> None:
 
 
 class _Stretch:
-    """A run that goes on, of which only the last state and the line are kept."""
+    """A run that goes on, of which only the last stretch and the line are kept."""
 
     def __init__(self, setting: Setting, method: str) -> None:
         from leastaction import dynamics
+        from leastaction.simulate import simulate
 
-        self.setting, self.method = setting, method
-        self.model, self.state = setting.start()
-        self.first = float(dynamics.energy(self.model, self.state.q, self.state.v).total)
+        model, state = setting.start()
+        self.first = float(dynamics.energy(model, state.q, state.v).total)
+        self.run = simulate(model, state, dt=setting.dt, duration=0.0, method=method)
         self.line = Line(method, 0.0, 0.0, 0.0, 0.0)
 
     def go_on(self) -> None:
         """Simulate a little further, unless it stopped or is long enough."""
-        from leastaction.simulate import simulate
+        from leastaction.simulate import resume
 
         if self.line.stopped is not None or self.line.t >= _END:
             return
-        options: dict[str, Any] = {"dt": self.setting.dt, "duration": _STRETCH, "method": self.method}
-        run = simulate(self.model, self.state, on_failure="keep", **options)
-        self.state = run.final
-        self.line = Line.of(run, self.first, self.line)
+        # the last row with what the method remembers is a run of no steps
+        run, last = self.run, slice(-1, None)
+        clock = replace(run.clock, t0=float(run.t[-1]))
+        rest = replace(run, clock=clock, steps=0, q=run.q[last], v=run.v[last], iterations=None)
+        self.run = resume(rest, _STRETCH, on_failure="keep")
+        self.line = Line.of(self.run, self.first, self.line)

@@ -64,18 +64,32 @@ def inverse_dynamics_derivatives(
 def forward_dynamics_derivatives(
     model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.0
 ) -> ForwardDerivatives:
-    """Derivatives of ``forward_dynamics`` by q (displacements), v and tau, at one state of a tree."""
+    """Derivatives of ``forward_dynamics`` by q (displacements), v and tau, at one state of a tree.
+
+    Forces beyond enforced efforts do not count, so their derivative is zero.
+
+    Raises:
+        UnsupportedError: the model has loops, or a joint has reached an enforced limit, where there is no derivative.
+    """
     check_model(model)
     if model.constraint_size:
         raise UnsupportedError(
             f"'{model.name}' has closed loops ({', '.join(model.loop_names)}); "
             "forward_dynamics_derivatives is for trees."
         )
-    a = dynamics.forward_dynamics(model, model.check_q(q), model.check_v(v), model.check_v(tau, "tau"), t=t)
+    for lean in dynamics.leaning(model, model.check_q(q)[None])[0]:
+        raise UnsupportedError(
+            f"forward_dynamics_derivatives: joint '{lean.joint}' is on its enforced limit, where the acceleration has "
+            "no derivative; take a state inside the limits."
+        )
+    forces = model.check_v(tau, "tau")
+    a = dynamics.forward_dynamics(model, model.check_q(q), model.check_v(v), forces, t=t)
     inverse = inverse_dynamics_derivatives(model, q, v, a, t=t)
     # M a + ... = tau, so da = M^-1 (dtau - d(inverse dynamics))
     Minv = np.asarray(np.linalg.inv(inverse.da), dtype=float)
-    return ForwardDerivatives(-Minv @ inverse.dq, -Minv @ inverse.dv, Minv)
+    return ForwardDerivatives(
+        -Minv @ inverse.dq, -Minv @ inverse.dv, np.where(np.abs(forces) > model.efforts, 0.0, Minv)
+    )
 
 
 def row_maps(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.model.actuation import relief_energy
 from leastaction.model.checks import FloatArray, check_array, check_number, check_vector
+from leastaction.model.joints import layout
 from leastaction.model.model import Model, check_model
 from leastaction.model.tables import flat_pose
 
@@ -75,20 +76,119 @@ def inverse_dynamics(model: Model, q: Any, v: Any, a: Any, *, t: float = 0.0, pa
 def forward_dynamics(model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.0) -> FloatArray:
     """Accelerations (nv,) under generalised forces tau, springs, dampers, forces and closed loops.
 
+    Where limits are enforced, tau counts up to the efforts, and a joint that rests on its limit is held by it.
+
     Raises:
         UnsupportedError: the mechanism has joint friction, contact or constraints of the user, which do not
-            count here; ``mechanism.without(...)`` drops them.
+            count here; ``mechanism.without(...)`` drops them. Or a joint strikes its enforced limit, or leans on one
+            of a ball or of a free joint.
     """
-    return _forward(model, q, v, tau, t)[0]
+    return _bounded(model, q, v, tau, t)[0]
 
 
 def loop_forces(model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.0) -> FloatArray:
     """Multipliers (m,) of the loop joints in newtons and newton metres: force +G^T lambda on the child's side."""
-    return _forward(model, q, v, tau, t)[1]
+    return _bounded(model, q, v, tau, t)[1]
 
 
 COUNTED = frozenset({"loops", "enforced limits", "spline joints"})
-"""Features of a model that do not keep ``forward_dynamics`` from being right; limits only where none is reached."""
+"""Features of a model that do not keep ``forward_dynamics`` from being right."""
+
+HELD = 1e-6
+"""Metres or radians from an enforced limit within which a joint may lean on it; and a rate that counts as rest."""
+
+
+class Lean(NamedTuple):
+    """An enforced limit that a joint has reached.
+
+    Attributes:
+        joint: its name.
+        rate: its place in v; -1 where no single one belongs to it.
+        side: 1 at the lower bound, -1 at the upper one: the sign of the force that holds it.
+    """
+
+    joint: str
+    rate: int
+    side: float
+
+
+def leaning(model: Model, q: FloatArray) -> list[list[Lean]]:
+    """For every row of q (rows, nq) the enforced limits that are reached there."""
+    out: list[list[Lean]] = [[] for _ in q]
+    for view in model.joints.values() if "enforced limits" in model.features else ():
+        for piece in layout(view.joint):
+            low, high = view.joint.limits[piece.limit].tolist()
+            at = q[:, view.q.start + piece.q.start]
+            if piece.factor == "ball":
+                at, low = 2.0 * np.arccos(np.minimum(1.0, np.abs(at))), -np.inf
+            plain = piece.factor != "ball" and view.kind != "free"
+            rate = view.v.start + piece.v.start if plain else -1
+            for side, gap in ((1.0, at - low), (-1.0, high - at)):
+                for row in np.flatnonzero(gap < HELD):
+                    out[row].append(Lean(view.name, rate, side))
+    return out
+
+
+def _bounded(model: Model, q: Any, v: Any, tau: Any, t: Any) -> tuple[FloatArray, FloatArray]:
+    """Accelerations and loop multipliers under forces within the efforts, and held by limits, where they are enforced.
+
+    At a limit a joint neither accelerates beyond it nor is pulled back: 0 <= a + W f, f >= 0, and one of them is zero.
+    """
+    qs, vs, single = _motions(model, q, v)
+    _refuse(model, "forward_dynamics", model.features - COUNTED)
+    asked = np.zeros((len(qs), model.nv)) if tau is None else _velocities(model, tau, "tau", len(qs))
+    forces, times = np.clip(asked, -model.efforts, model.efforts), check_times(t, len(qs))
+    a, lam = _forward(model, qs, vs, forces, times)
+    for row, reached in enumerate(leaning(model, qs)):
+        if reached:
+            here = (qs[row : row + 1], vs[row : row + 1], forces[row : row + 1], times[row : row + 1])
+            a[row], lam[row] = _on_limits(model, reached, *here, a[row], lam[row])
+    return (a[0], lam[0]) if single else (a, lam)
+
+
+def pushed(where: str, reached: list[Lean], v: FloatArray, a: FloatArray) -> list[Lean]:
+    """Those of the limits that rest and would be crossed with acceleration a (nv,); error where one is struck."""
+    for lean in reached:
+        if lean.rate < 0 or lean.side * v[lean.rate] < -HELD:
+            what = "leans on" if lean.rate < 0 else "moves into"
+            raise UnsupportedError(
+                f"{where}: joint '{lean.joint}' {what} its enforced limit, with a force that does not count here; "
+                'simulate with method="maximal" has it, mechanism.without("limits") drops the limits.'
+            )
+    size = 1e-12 * float(np.abs(a).max(initial=0.0))
+    rest = [lean for lean in reached if lean.side * v[lean.rate] <= HELD]
+    return rest if any(lean.side * a[lean.rate] < -size for lean in rest) else []
+
+
+def _on_limits(
+    model: Model, reached: list[Lean], q: FloatArray, v: FloatArray, tau: FloatArray, t: FloatArray, a: FloatArray,
+    lam: FloatArray,
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """Accelerations and multipliers at one row with the forces of the limits that hold it; a, lam: without them."""
+    from scipy.optimize import nnls
+
+    rest = pushed("forward_dynamics", reached, v[0], a)
+    if not rest:
+        return a, lam
+    rates, sides = np.array([lean.rate for lean in rest]), np.array([lean.side for lean in rest])
+    units, b = np.zeros((len(rest), model.nv)), sides * a[rates]
+    units[np.arange(len(rest)), rates] = sides
+    # answers to unit forces; then to forces of the size of those wanted, so that differences keep their digits
+    qs, vs, forces, times = (np.repeat(each, len(rest), axis=0) for each in (q, v, tau, t))
+    sizes = np.ones(len(rest))
+    for _ in range(2):
+        moved = _forward(model, qs, vs, forces + sizes[:, None] * units, times)[0] - a
+        W = (moved[:, rates] * sides / sizes[:, None]).T
+        sizes = np.where(b == 0.0, sizes, np.abs(b) / np.maximum(np.diag(W), 1e-300))
+    w, V = np.linalg.eigh(0.5 * (W + W.T))
+    keep = w > 1e-12 * w.max()
+    root = np.sqrt(w[keep])
+    force = nnls((V[:, keep] * root).T, -(V[:, keep].T @ b) / root)[0]
+    # the exact answer to these forces
+    again, loops = _forward(model, q, v, tau + force @ units, t)
+    if (sides * again[0, rates] < -1e-6 * np.abs(b).max()).any():
+        raise ConvergenceError("forward dynamics: the limits that are reached contradict each other.")
+    return again[0], loops[0]
 
 
 def _forward(

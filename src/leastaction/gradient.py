@@ -20,12 +20,13 @@ from leastaction.linearize import linearize
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method
 from leastaction.methods.closing import link_rows
 from leastaction.methods.explicit import Explicit
-from leastaction.methods.galerkin_links_linear import Tangent
+from leastaction.methods.galerkin_links_linear import start_projector
 from leastaction.methods.implicit import (
     BDF2_CODE,
     SDIRK2_CODE,
     Implicit,
     LinearlyImplicitEuler,
+    differentiable,
     no_record,
     one_form,
     row_changes,
@@ -108,6 +109,7 @@ def gradient(
     array = np.asarray(controls, dtype=float)
     if array.ndim != 2 or array.shape[1] != model.nv or not len(array) or not np.isfinite(array).all():
         raise ModelError(f"gradient: controls must be finite numbers (steps, {model.nv}), got shape {array.shape}.")
+    objective.check_steps(len(array))
     if np.ndim(dt) == 0:
         clock = Clock(state.t, check_number(dt, "gradient: dt", positive=True))
     else:
@@ -217,7 +219,7 @@ def _adjoint(run: _Run, state: State, names: tuple[str, ...], room: float) -> Gr
     end = model.state(q[-1], v[-1], run.clock.at(steps))
     last = run.objective.final(model, end)
     # back
-    sums = Sums(model, names) if set(names) & set(_MECHANISM) else None
+    sums = Sums(differentiable(model), names) if set(names) & set(_MECHANISM) else None
     back = _Back(np.zeros((2, n)), np.zeros((2, n)), np.zeros((steps, n)), sums)
     back.lx[1], back.lu[1] = _to_rows(model, end, last)
     for number in range(len(starts) - 1, -1, -1):
@@ -232,7 +234,7 @@ def _adjoint(run: _Run, state: State, names: tuple[str, ...], room: float) -> Gr
     maps = row_changes(model, state)
     by = maps.T @ np.concatenate([back.lx[1], back.lu[1]])
     if link_rows(model):
-        by = Tangent(model, state).projector().T @ by
+        by = start_projector(model, state).T @ by
     found: dict[str, Any] = {"q": by[:n], "v": by[n:], "controls": back.by_controls}
     if sums is not None:
         sums.count(last, end.v)
@@ -252,7 +254,7 @@ def _part_back(run: _Run, first: int, start: Memory, kept: Any, back: _Back) -> 
     from leastaction.kernels import implicit_adjoint
 
     chunk, trace, terms = kept
-    model, n, steps = run.model, run.model.nv, chunk.steps
+    model, n, steps = differentiable(run.model), run.model.nv, chunk.steps
     q, v = _states(run, start, chunk)
     lx, lu, record = np.zeros((steps + 2, n)), np.zeros((steps + 2, n)), no_record(model)
     for i, term in enumerate(terms):
@@ -273,7 +275,9 @@ def _part_back(run: _Run, first: int, start: Memory, kept: Any, back: _Back) -> 
     out, controls = np.zeros((steps, n)), run.controls[first : first + steps]
     known, past_h, bad = bool(start["known"][0]), float(start["past_h"][0]), -1
     if link_rows(model):
-        _linked_back(run, known, past_h, times, controls, trace, lx, lu, out, record if back.sums is not None else None)
+        _linked_back(
+            run, model, known, past_h, times, controls, trace, lx, lu, out, record if back.sums is not None else None
+        )
     else:
         bad = implicit_adjoint.backward(
             one_form(model), run.method.code, known, times, past_h, controls, trace, lx, lu, out, record
@@ -288,15 +292,15 @@ def _part_back(run: _Run, first: int, start: Memory, kept: Any, back: _Back) -> 
 
 
 def _linked_back(
-    run: _Run, known: bool, past_h: float, times: FloatArray, controls: FloatArray, trace: Any, lx: FloatArray,
-    lu: FloatArray, out: FloatArray, record: Any,
+    run: _Run, model: Model, known: bool, past_h: float, times: FloatArray, controls: FloatArray, trace: Any,
+    lx: FloatArray, lu: FloatArray, out: FloatArray, record: Any,
 ) -> None:  # fmt: skip
     """One part back with loops or constraints."""
     two = [run.method.code == BDF2_CODE and (known or k > 0) for k in range(len(times))]
     double = [run.method.code in (BDF2_CODE, SDIRK2_CODE) and not each for each in two]
     try:
         linked_backward(
-            run.model, double, two, times, past_h, controls, trace, lx[..., None], lu[..., None], out[..., None], record
+            model, double, two, times, past_h, controls, trace, lx[..., None], lu[..., None], out[..., None], record
         )
     except np.linalg.LinAlgError as error:
         raise ConvergenceError("gradient: the matrix of a step is singular; take a smaller dt.") from error
@@ -344,6 +348,9 @@ def _by_steps(
         found.add(step.C, by)
         by_controls[k] = _full(term.by_u, n) + step.B.T @ by
         by = np.concatenate([_full(term.by_q, n), _full(term.by_v, n)]) + step.A.T @ by
+    if link_rows(model):
+        # the first state is one after ``project``, in the terms of the objective too
+        by = start_projector(model, states[0]).T @ by
     return Gradient(value, {"q": by[:n], "v": by[n:], "controls": by_controls, **found.results()}, states[-1])
 
 

@@ -33,6 +33,14 @@ def check_parameters(model: Model, names: tuple[str, ...]) -> None:
             f"gradient: '{model.name}' has loops or constraints, which move with their joints; there is no gradient by "
             "placement."
         )
+    if "friction" in names:
+        labels = _friction_labels(model)
+        for label in labels:
+            if labels.count(label) > 1:
+                raise UnsupportedError(
+                    f"gradient: several forces with friction are named '{label}', by which the gradient by friction "
+                    "cannot tell them apart; give them different names."
+                )
     if "mass" not in names:
         return
     for group in _groups(model):
@@ -88,8 +96,7 @@ class Sums:
         self.origins = np.zeros((len(self.groups), 3))
         self.stiffness, self.damping = np.zeros(model.nv), np.zeros(model.nv)
         self.shifts: dict[str, Any] = {}
-        forces = model.mechanism.forces
-        self.friction = {force.name or f"force {k}": 0.0 for k, force in enumerate(forces) if has_friction(force)}
+        self.friction = dict.fromkeys(_friction_labels(model), 0.0)
 
     def add(self, record: Any, controls: FloatArray) -> None:
         """Count the stages of one part of a run with controls (steps, nv)."""
@@ -232,6 +239,12 @@ class StepSums:
             for joint, by in self.found[name].items():
                 out[name][self.model.joints[joint].v] = by
         return out
+
+
+def _friction_labels(model: Model) -> list[str]:
+    """Names of the forces with a friction coefficient, or their places among all forces."""
+    forces = enumerate(model.mechanism.forces)
+    return [force.name or f"force {k}" for k, force in forces if has_friction(force)]
 
 
 def has_friction(force: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from leastaction.dynamics import leaning, pushed
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.model.checks import FloatArray, check_number, quoted
 from leastaction.model.maximal import maximal_bodies
@@ -68,7 +69,7 @@ def hybrid_dynamics(
             "mechanism.without(...) drops it."
         )
     given, mask, names = _prescribed(model, state, prescribed or {}, velocities or {}, dt)
-    tau = model.check_v(control, "tau")
+    tau = np.clip(model.check_v(control, "tau"), -model.efforts, model.efforts)
     tau[mask > 0] = 0.0
     bodies = maximal_bodies(model)
     a, force = np.zeros(model.nv), np.zeros(model.nv)
@@ -79,6 +80,14 @@ def hybrid_dynamics(
     model.raise_pending()
     if not good or not all(np.isfinite(each).all() for each in (a, force, lam)):
         raise ConvergenceError("hybrid dynamics: the accelerations are not finite; the state may be singular.")
+    # limits that would have to hold a free joint
+    reached = [lean for lean in leaning(model, state.q[None])[0] if lean.rate < 0 or not mask[lean.rate]]
+    held = pushed("hybrid_dynamics", reached, state.v, a)
+    if held:
+        raise UnsupportedError(
+            f"hybrid_dynamics: joint '{held[0].joint}' leans on its enforced limit, with a force that does not count "
+            'here; forward_dynamics and simulate with method="maximal" have it.'
+        )
     # loops that open faster than rounding explains: more is prescribed than they allow
     scale = 1.0 + float(np.abs(a).max(initial=0.0)) + float(np.abs(state.v).max(initial=0.0)) ** 2
     if np.abs(opening).max(initial=0.0) > _OPENING * scale:

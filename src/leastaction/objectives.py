@@ -51,13 +51,15 @@ class Objective:
     Args:
         step: the term of a step, or None.
         final: the term of the last state, or None.
+        steps: number of steps of the runs that it is for; None for any.
     """
 
-    def __init__(self, step: StepTerm | None = None, final: FinalTerm | None = None) -> None:
+    def __init__(self, step: StepTerm | None = None, final: FinalTerm | None = None, steps: int | None = None) -> None:
         for what, function in (("step", step), ("final", final)):
             if function is not None and not callable(function):
                 raise ModelError(f"Objective: {what} must be a function that returns value and derivatives.")
         self._step, self._final = step, final
+        self._steps: tuple[int, ...] = () if steps is None else (steps,)
 
     def step(self, model: Model, k: int, state: State, control: FloatArray) -> Part:
         """The term of step k."""
@@ -67,15 +69,26 @@ class Objective:
         """The term of the last state."""
         return Part(0.0) if self._final is None else _part(model, self._final(model, state), "final")
 
+    def check_steps(self, steps: int) -> None:
+        """ModelError if it, or a part of it, is for runs of another number of steps."""
+        for own in self._steps:
+            if own != steps:
+                raise ModelError(
+                    f"objective: it has rows for the start, the end and all between of {own} steps ({own + 1} rows), "
+                    f"the run has {steps} steps; give {steps + 1} rows."
+                )
+
     def __add__(self, other: Objective) -> Objective:
         if not isinstance(other, Objective):
             return NotImplemented
-        return Objective(
+        out = Objective(
             lambda model, k, state, control: _sum(
                 self.step(model, k, state, control), other.step(model, k, state, control)
             ),
             lambda model, state: _sum(self.final(model, state), other.final(model, state)),
         )
+        out._steps = tuple(dict.fromkeys(self._steps + other._steps))
+        return out
 
 
 def Reach(body: str, target: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0), weight: float = 1.0) -> Objective:
@@ -122,11 +135,18 @@ def Track(q: ArrayLike | None = None, v: ArrayLike | None = None, weight: float 
     """
     w = check_number(weight, "Track: weight")
     goals = tuple(None if rows is None else np.asarray(rows, dtype=float) for rows in (q, v))
+    for what, rows in zip("qv", goals, strict=True):
+        if rows is not None and (rows.ndim != 2 or len(rows) < 2 or not np.isfinite(rows).all()):
+            raise ModelError(f"Track: {what} must be finite numbers (steps + 1, n), got shape {rows.shape}.")
+    lengths = {len(rows) for rows in goals if rows is not None}
+    if len(lengths) > 1:
+        raise ModelError(f"Track: q and v must have as many rows as each other, got {sorted(lengths)}.")
+    steps = lengths.pop() - 1 if lengths else None
 
     def part(model: Model, k: int, state: State) -> Part:
         value, by_q, by_v = 0.0, None, None
         for rows, size in zip(goals, (model.nq, model.nv), strict=True):
-            if rows is not None and (rows.ndim != 2 or rows.shape[1] != size or k >= len(rows)):
+            if rows is not None and rows.shape[1] != size:
                 raise ModelError(f"Track: expected {size} numbers for every step and the end, got {rows.shape}.")
         if goals[0] is not None:
             away = difference(model, goals[0][k], state.q)
@@ -139,10 +159,9 @@ def Track(q: ArrayLike | None = None, v: ArrayLike | None = None, weight: float 
         return Part(value, by_q, by_v)
 
     def final(model: Model, state: State) -> Part:
-        rows = goals[0] if goals[0] is not None else goals[1]
-        return Part(0.0) if rows is None else part(model, len(rows) - 1, state)
+        return Part(0.0) if steps is None else part(model, steps, state)
 
-    return Objective(lambda model, k, state, control: part(model, k, state), final)
+    return Objective(lambda model, k, state, control: part(model, k, state), final, steps)
 
 
 def difference_slope(model: Model, q0: FloatArray, q1: FloatArray, by: FloatArray) -> FloatArray:

@@ -17,9 +17,6 @@ from leastaction.model.model import Model, State, check_model
 from leastaction.model.tables import flat_pose
 from leastaction.spatial import quaternion
 
-# Metres or radians from an enforced limit within which a joint may lean on it.
-_HELD = 1e-6
-
 
 def loop_gaps(model: Model, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Gaps of the loop joints and their rates, each (rows, m), in metres and radians, for rows of q and v."""
@@ -42,6 +39,17 @@ def constraint_error(model: Model, q: FloatArray) -> FloatArray:
             at = dynamics.frame_poses(model, q, list(constraint.bodies))
             out = np.maximum(out, [np.abs(constraint.value(at[r])).max() for r in range(len(q))])
     return out
+
+
+def opened(model: Model, q: FloatArray) -> tuple[float | None, float]:
+    """Largest gap of loops and equality constraints over rows of q, None without any; and the size of the mechanism.
+
+    The size is the largest distance of a body's frame from the first one at the first row, metres.
+    """
+    if not model.constraint_size and all(c.kind != "equality" for c in model.mechanism.constraints):
+        return None, 0.0
+    at = dynamics.frame_poses(model, q[:1], list(model.body_names))[0, :, :3, 3]
+    return float(constraint_error(model, q).max()), float(np.linalg.norm(at - at[0], axis=1).max(initial=0.0))
 
 
 def _constraints(model: Model, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -245,7 +253,7 @@ def joint_forces(
 
     known = _refuse_unknown(model, pushes is not None)
     _refuse_limits(model, t, q)
-    pushes = pushes or {}
+    pushes, tau = pushes or {}, np.clip(tau, -model.efforts, model.efforts)
     a, lam = dynamics._forward(model, q, v, tau + _push_forces(model, q, pushes), t, known)
     # the tree joints: their child frames on their last rows
     names = list(model.joints)
@@ -311,18 +319,12 @@ def _pushes_behind(model: Model, q: FloatArray, name: str, pushes: dict[str, Flo
 
 def _refuse_limits(model: Model, t: FloatArray, q: FloatArray) -> None:
     """Raise where an enforced limit holds a joint, with a force that is not known here."""
-    for view in model.joints.values() if "enforced limits" in model.features else ():
-        for piece in layout(view.joint):
-            low, high = view.joint.limits[piece.limit].tolist()
-            at = q[:, view.q.start + piece.q.start]
-            if piece.factor == "ball":
-                at, low = 2.0 * np.arccos(np.minimum(1.0, np.abs(at))), -np.inf
-            held = np.flatnonzero(np.minimum(at - low, high - at) < _HELD)
-            if held.size:
-                raise UnsupportedError(
-                    f"joint forces: the enforced limit of joint '{view.name}' holds it at t = {t[held[0]]:g} s, with a "
-                    "force that does not count here; look at rows before, or run without limits."
-                )
+    for row, reached in enumerate(dynamics.leaning(model, q)):
+        if reached:
+            raise UnsupportedError(
+                f"joint forces: the enforced limit of joint '{reached[0].joint}' holds it at t = {t[row]:g} s, with a "
+                "force that does not count here; look at rows before, or run without limits."
+            )
 
 
 def _loop_wrenches(model: Model, q: FloatArray, lam: FloatArray) -> Any:

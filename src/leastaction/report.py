@@ -9,6 +9,11 @@ from typing import Any
 
 from leastaction.errors import ModelError
 
+WIDE = 1e-3
+"""A loop that opens by more than this part of the size of the mechanism is worth a warning."""
+
+_OPENED = "take a smaller dt, or a method that holds them, such as galerkin or maximal"
+
 
 @dataclass
 class Report:
@@ -24,6 +29,8 @@ class Report:
         most_iterations: most iterations of the root finder in one step; 0 where there is none, or it is not known.
         failure: why the run stopped early, or None.
         limits: joints whose limits, efforts or speeds were crossed: name -> words.
+        loop_gap: largest gap of loops and equality constraints at the saved rows, metres or radians; None without any.
+        size: largest distance between bodies at the first row, metres, with which a gap is compared.
     """
 
     method: str
@@ -35,6 +42,8 @@ class Report:
     limits: dict[str, str] = field(default_factory=dict)
     dt_range: list[float] | None = None
     most_iterations: int = 0
+    loop_gap: float | None = None
+    size: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -62,6 +71,10 @@ class Report:
             ("wall time", f"{self.wall_time:.3g} s" + (f" ({speed:.3g} times real time)" if speed else "")),
         ]
         out += [(name, self._words(name, count)) for name, count in self.counters.items()]
+        if self.loop_gap is not None:
+            out.append(("loop gap", f"at most {self.loop_gap:.3g}"))
+            if self.loop_gap > WIDE * (self.size or 1.0):
+                out.append(("warning", f"the loops opened by {self.loop_gap:.3g} m or rad; {_OPENED}"))
         out += [(f"limit of {name}", words) for name, words in self.limits.items()]
         if self.failure:
             out.append(("stopped", self.failure))
@@ -90,6 +103,11 @@ class Report:
         return table
 
 
+def _is_words(value: Any) -> bool:
+    # no codes for a terminal; lines may end
+    return isinstance(value, str) and value.replace("\n", "").isprintable()
+
+
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
@@ -99,19 +117,21 @@ def _is_seconds(value: Any) -> bool:
 
 
 def _is_dict(value: Any, item: Callable[[Any], bool]) -> bool:
-    return isinstance(value, dict) and all(isinstance(k, str) and item(v) for k, v in value.items())
+    return isinstance(value, dict) and all(_is_words(k) and item(v) for k, v in value.items())
 
 
 # what each entry of a report in a file must be
 _CHECKS: dict[str, Callable[[Any], bool]] = {
-    "method": lambda value: isinstance(value, str),
+    "method": _is_words,
     "steps": _is_count,
     "dt": _is_seconds,
     "wall_time": _is_seconds,
     "counters": lambda value: _is_dict(value, _is_count),
     "most_iterations": _is_count,
-    "failure": lambda value: value is None or isinstance(value, str),
-    "limits": lambda value: _is_dict(value, lambda words: isinstance(words, str)),
+    "failure": lambda value: value is None or _is_words(value),
+    "limits": lambda value: _is_dict(value, _is_words),
+    "loop_gap": lambda value: value is None or _is_seconds(value),
+    "size": _is_seconds,
     "dt_range": lambda value: (
         value is None or (isinstance(value, list) and len(value) == 2 and all(map(_is_seconds, value)))
     ),

@@ -13,14 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leastaction.errors import ConvergenceError, ModelError
-from leastaction.kernels.callbacks import control_callback, is_compiled, take_pending
+from leastaction.kernels.callbacks import Callback, control_callback, is_compiled, listen, take_pending
 from leastaction.methods.base import Chunk, Clock, Control, IntArray, Memory, Method
+from leastaction.methods.closing import check_first
 from leastaction.methods.registry import check_supported, method_by_name
 from leastaction.methods.runge_kutta import RungeKutta
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.files import check_path, check_writable
 from leastaction.model.model import Model, State
-from leastaction.observe import limits_crossed
+from leastaction.observe import limits_crossed, opened
 from leastaction.progress import Progress
 from leastaction.report import Report
 from leastaction.steps import Pace, Steps, check_steps, compile_control, paced_rollout
@@ -82,6 +83,7 @@ def simulate(
         raise ModelError(f"simulate: x0 must be a state, from model.state, got {x0!r}.")
     state = model.state() if x0 is None else model.state(x0.q, x0.v, x0.t)
     clock, steps, pace = _read_steps(dt, duration, state.t)
+    check_first(model, state)
     run = Trajectory(
         model=model,
         method=chosen,
@@ -296,6 +298,8 @@ class _Work:
         run, pace, now = self.run, self.pace, self.now
         self.before = {name: array.copy() for name, array in run.memory.items()}
         lengths = np.zeros(0)
+        if self.callbacks:
+            listen()
         if pace is None or size == 0:
             if pace is not None:
                 compile_control(run.model, run.method, run.memory)
@@ -304,6 +308,10 @@ class _Work:
         else:
             paced = paced_rollout(pace, run.model, run.method, run.memory, now, self.k, size, run.every, self.control)
             done, lengths, pace, now = paced.chunk, paced.lengths, paced.pace, paced.now
+        # steps that a function left without its output are not valid: the chunk is as if it had not begun
+        if any(callback.unwritten for callback in self.callbacks):
+            self.go_back()
+            return Chunk(0, "interrupted in a function of the user", done.q[:0], done.v[:0])
         totals = None
         if self.totals is not None and done.iterations is not None:
             totals = [*self.totals, self.total + done.iterations]
@@ -313,6 +321,11 @@ class _Work:
             totals, self.total + done.counters.get("iterations", 0),
         )  # fmt: skip
         return done
+
+    @property
+    def callbacks(self) -> list[Callback]:
+        """Functions of the user that act on the run."""
+        return [*self.run.model.callbacks, *([self.control.callback] if self.control.callback else [])]
 
     @property
     def left(self) -> int:
@@ -383,14 +396,15 @@ def _advance(
         work.go_back()
         stop, failure = error, "interrupted"
     # an error in a function of the user made the step fail
-    pending = take_pending((*run.model.callbacks, *([acting.callback] if acting.callback else [])))
+    pending = take_pending(work.callbacks)
     if pending is not None:
         stop = stop or pending
         failure = "interrupted" if isinstance(stop, KeyboardInterrupt) else f"{stop!r} in a function of the user"
     done = work.collect()
     # efforts are looked at where the controls are numbers; a function would have to be asked again
     known = all(part.kind != "function" for part in done.controls)
-    done.report.limits = limits_crossed(run.model, done.t, done.q, done.v, done.tau if known else None)
+    done.report.limits = limits_crossed(run.model, done.t, done.q, done.v, done.asked if known else None)
+    done.report.loop_gap, done.report.size = opened(run.model, done.q)
     done.report.failure = f"{failure} (t = {work.now:g} s)" if failure else None
     return _finish(done, stop, path, on_failure)
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,15 +17,19 @@ from leastaction.contacts import Contacts, contacts_of
 from leastaction.errors import ModelError
 from leastaction.kernels.callbacks import control_at, is_compiled
 from leastaction.methods.base import Clock, IntArray, Memory, Method
-from leastaction.methods.registry import method_from_options
-from leastaction.model.checks import WORLD, FloatArray, check_number
+from leastaction.methods.registry import check_supported, method_from_options
+from leastaction.model.checks import WORLD, FloatArray, check_number, printable
 from leastaction.model.files import MAX_RUN_BYTES, check_path, read_file, write_beside
 from leastaction.model.model import Model, State, check_model
 from leastaction.model.serialize import mechanism_from_dict, mechanism_to_dict
 from leastaction.report import Report
+from leastaction.run_file import RunFile
 from leastaction.steps import Pace, check_steps
 
 _FORMAT, _VERSION = "leastaction run", 1
+
+# largest whole number in the file of a run: sums of two of them are still numbers of a kernel
+_MOST = 2**53
 
 # stands for a control that was a function, in a run from a file
 _LOST = "function"
@@ -165,7 +166,15 @@ class Trajectory:
 
     @cached_property
     def tau(self) -> FloatArray:
-        """Generalised forces (rows, nv) of the control at each row; a function is asked again at the saved states."""
+        """Generalised forces (rows, nv) of the control that act at each row, within efforts that are enforced.
+
+        A function is asked again at the saved states.
+        """
+        return np.clip(self.asked, -self.model.efforts, self.model.efforts)
+
+    @cached_property
+    def asked(self) -> FloatArray:
+        """Generalised forces (rows, nv) that the control asks for at each row, before enforced efforts bound them."""
         out, numbers = np.zeros_like(self.v), self.step_numbers
         ends = [part.first for part in self.controls[1:]] + [self.steps + 1]
         for part, end in zip(self.controls, ends, strict=True):
@@ -243,7 +252,7 @@ class Trajectory:
             arrays["iterations"] = self.iterations
         arrays.update({f"control.{i}": p.control for i, p in enumerate(self.controls) if p.kind == "array"})
         try:
-            mechanism: Any = mechanism_to_dict(self.model.mechanism)
+            mechanism: Any = mechanism_to_dict(self.model.described)
             missing = None
         except ModelError as error:
             mechanism, missing = None, str(error)
@@ -266,20 +275,29 @@ class Trajectory:
         write_beside(check_path(path), lambda stream: np.savez_compressed(stream, **arrays))
 
     @staticmethod
-    def load(path: str | Path, *, model: Model | None = None) -> Trajectory:
-        """Read a run. ``model`` is needed only where the file could not hold the mechanism."""
+    def load(path: str | Path, *, model: Model | None = None, limit: int | None = None) -> Trajectory:
+        """Read a run. ``model`` is needed only where the file could not hold the mechanism.
+
+        ``limit``: bytes that its arrays may take; by default 256 MiB, or 20 times the size of the file.
+        """
         path = check_path(path)
-        meta, arrays = _read(path)
+        most = None if limit is None else _whole(limit, "limit", 0)
+        data = read_file(path, "run", MAX_RUN_BYTES)
+        with _naming(path):
+            file = RunFile(data, most)
+        meta = file.meta
+        if meta.get("format") != _FORMAT or meta.get("version") != _VERSION:
+            raise ModelError(f"{path}: this is not the file of a run of this version.")
         if model is None:
             if meta.get("mechanism") is None:
-                why = meta.get("mechanism_missing")
+                why = printable(meta.get("mechanism_missing"))
                 raise ModelError(f"{path}: the mechanism is not in the file ({why}); give model=.")
             with _naming(path):
                 model = mechanism_from_dict(meta["mechanism"]).build()
         with _naming(path):
             check_model(model)
             _check_joints(model, meta)
-        return _from_file(path, model, meta, arrays)
+        return _from_file(path, file, model)
 
 
 def _joints(model: Model) -> list[list[str]]:
@@ -306,7 +324,7 @@ def _check_joints(model: Model, meta: dict[str, Any]) -> None:
 
 def _words(joint: Any) -> str:
     """A joint of the list in the file, in words."""
-    return " ".join(map(str, joint)) if isinstance(joint, list) else str(joint)
+    return printable(" ".join(map(str, joint)) if isinstance(joint, list) else joint)
 
 
 @contextmanager
@@ -318,43 +336,9 @@ def _naming(path: Path) -> Iterator[None]:
         raise ModelError(f"{path}: {error}") from error
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The description and the arrays in the file of a run, within the size that is read; not checked further."""
-    stream = io.BytesIO(read_file(path, "run", MAX_RUN_BYTES))
-    if not zipfile.is_zipfile(stream):
-        raise ModelError(f"{path}: this is not the file of a run.")
-    try:
-        # how large it is when it is unpacked
-        with zipfile.ZipFile(stream) as archive:
-            size = sum(info.file_size for info in archive.infolist())
-        if size > MAX_RUN_BYTES:
-            raise ModelError(f"{path}: the run is too large ({size} bytes, at most {MAX_RUN_BYTES} are read).")
-        stream.seek(0)
-        with np.load(stream, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        meta = json.loads(str(arrays.pop("meta")))
-    # zipfile: an unknown compression is NotImplementedError, an encrypted file RuntimeError, of which
-    # RecursionError, for text that is nested too deep, is one
-    except (
-        ValueError,
-        KeyError,
-        OSError,
-        EOFError,
-        MemoryError,
-        RuntimeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        if isinstance(error, ModelError):
-            raise
-        raise ModelError(f"{path}: this is not the file of a run ({error}).") from error
-    if not isinstance(meta, dict) or meta.get("format") != _FORMAT or meta.get("version") != _VERSION:
-        raise ModelError(f"{path}: this is not the file of a run of this version.")
-    return meta, arrays
-
-
-def _from_file(path: Path, model: Model, meta: dict[str, Any], arrays: dict[str, Any]) -> Trajectory:
+def _from_file(path: Path, file: RunFile, model: Model) -> Trajectory:
     """A run from the parts of its file, checked: nothing else may reach compiled code."""
+    meta = file.meta
     with _naming(path):
         # the description
         try:
@@ -362,21 +346,29 @@ def _from_file(path: Path, model: Model, meta: dict[str, Any], arrays: dict[str,
             t0, dt, every, steps = (meta[key] for key in ("t0", "dt", "every", "steps"))
             report = Report.from_dict(meta["report"])
             parts = meta["controls"]
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, ModelError):
+                raise
             raise ModelError(f"the description of the run is damaged ({error}).") from error
+        check_supported(method, model)
         every, steps = _whole(every, "every", 1), _whole(steps, "steps", 0)
+        # what the arrays must be, before they are unpacked
+        rows = steps // every + 1 + (steps % every != 0)
+        layout = method.layout(model)
+        expected = {"q": (rows, model.nq), "v": (rows, model.nv), "dt": (steps,), "iterations": (rows,)}
+        expected |= {f"memory.{name}": field.shape for name, field in layout.items()}
+        arrays = {name: file.array(name, shape) for name, shape in expected.items() if name in file}
         clock, pace = _clock(t0, dt, steps, arrays), _pace(meta.get("steps_by"), dt)
         # the rows
         q, v = _rows(arrays, "q", model.nq), _rows(arrays, "v", model.nv)
-        rows = steps // every + 1 + (steps % every != 0)
         if len(q) != rows or len(v) != rows:
             raise ModelError(f"{steps} steps, every {every} kept, are {rows} rows; q has {len(q)} and v {len(v)}.")
         q, iterations = model.check_rows(q), _iterations(arrays, rows)
         # what the method needs to go on
         prefix = "memory."
-        memory = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+        memory: Memory = {key.removeprefix(prefix): arrays.get(key, np.zeros(0)) for key in file.names(prefix)}
         method.check_memory(model, model.state(q[-1], v[-1]), memory)
-        controls = _parts(parts, arrays, steps, model.nv, method.control_points)
+        controls = _parts(parts, file, steps, model.nv, method.control_points)
     return Trajectory(model, method, clock, every, steps, q, v, memory, report, controls, pace, iterations)
 
 
@@ -404,8 +396,8 @@ def _pace(given: Any, dt: Any) -> Pace | None:
 
 def _whole(value: Any, what: str, least: int) -> int:
     """A whole number from a file."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ModelError(f"{what} must be a whole number from {least} on, got {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
+        raise ModelError(f"{what} must be a whole number from {least} to {_MOST}, got {value!r}.")
     return value
 
 
@@ -429,7 +421,7 @@ def _iterations(arrays: dict[str, Any], rows: int) -> IntArray | None:
     return np.ascontiguousarray(array)
 
 
-def _parts(given: Any, arrays: dict[str, Any], steps: int, nv: int, points: int) -> tuple[Part, ...]:
+def _parts(given: Any, file: RunFile, steps: int, nv: int, points: int) -> tuple[Part, ...]:
     """Controls of the parts of a run from a file: the first from step 0 on, each with rows for its steps."""
     pairs: list[Any] = given if isinstance(given, list) else [given]
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
@@ -443,14 +435,19 @@ def _parts(given: Any, arrays: dict[str, Any], steps: int, nv: int, points: int)
             raise ModelError(f"controls: unknown kind {kind!r}.")
         array = None
         if kind == "array":
-            # one value in a step, or one for each of its nodes
-            several = points > 1 and getattr(arrays.get(f"control.{i}"), "ndim", 0) == 3
-            if several:
-                flat = arrays[f"control.{i}"]
-                arrays = {**arrays, f"control.{i}": flat.reshape(len(flat), -1)}
-            array = _rows(arrays, f"control.{i}", points * nv if several else nv)
-            array = array.reshape(-1, points, nv) if several else array
+            array = _control(file, f"control.{i}", end - first + 1, nv, points)
         if array is not None and len(array) < end - first:
             raise ModelError(f"control.{i} has {len(array)} rows for {end - first} steps.")
         out.append(Part(first, _LOST if kind == "function" else array))
     return tuple(out)
+
+
+def _control(file: RunFile, name: str, rows: int, nv: int, points: int) -> FloatArray:
+    """The rows of a control that belong to the steps of a part, and one for the state after them if it is there."""
+    if name not in file:
+        raise ModelError(f"{name} is missing.")
+    array = file.array(name, (rows, points, nv), cut=True)
+    # one value in a step, or one for each of its nodes
+    several = points > 1 and array.ndim == 3
+    flat = _rows({name: array.reshape(len(array), -1) if several else array}, name, points * nv if several else nv)
+    return flat.reshape(-1, points, nv) if several else flat

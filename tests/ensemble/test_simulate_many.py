@@ -283,3 +283,23 @@ def test_what_the_method_cannot_honour_is_refused():
     model = m.build()
     with pytest.raises(la.UnsupportedError, match="contact"):
         many(model, [model.state()], la.Galerkin(2))
+
+
+@pytest.mark.parametrize("kind", ["law", "cable"])
+def test_arrays_of_controls_act_beside_functions_of_the_user(kind):
+    """They were dropped where the mechanism had any function."""
+    m = la.Mechanism("p")
+    m.add_body("a", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.05))
+    law = {"stiffness": la.Law(lambda q: -(q**3), lambda q: -3 * q**2)} if kind == "law" else {}
+    m.add_joint("j", "revolute", parent="world", child="a", axis=(0, 1, 0), **law)
+    if kind == "cable":
+        m.add_force(la.Cable([("world", (1, 0, 0)), ("a", (0, 0, -0.5))], stiffness=1.0, rest_length=0.1))
+    model = m.build()
+    states, own = [model.state(), model.state(q=[0.3])], np.array([np.full((30, 1), 5.0), np.full((30, 1), -2.0)])
+    for controls in (own, own[0]):
+        many = la.simulate_many(model, states, dt=0.01, duration=0.3, method="rk4", control=controls)
+        for e, state in enumerate(states):
+            one = controls[e] if controls.ndim == 3 else controls
+            alone = la.simulate(model, state, dt=0.01, duration=0.3, method="rk4", control=one)
+            assert np.array_equal(many.q[e], alone.q)
+            assert not np.allclose(alone.q, la.simulate(model, state, dt=0.01, duration=0.3, method="rk4").q)

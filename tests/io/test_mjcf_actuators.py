@@ -25,18 +25,19 @@ class TestActuators:
         return la.load(mjcf(self.MODEL.format(actuator)), **options)
 
     @pytest.mark.parametrize(
-        ("text", "gear", "coordinate", "effort"),
+        ("text", "gear", "coordinate", "effort", "inputs"),
         [
-            ('<motor name="m" joint="h" gear="5"/>', 5, 0, None),
-            ('<motor name="m" joint="h" ctrlrange="-2 3"/>', 1, 0, 3),
-            ('<general name="m" joint="h" gainprm="4" ctrlrange="-1 1"/>', 1, 0, 4),
-            ('<general name="m" joint="h" gainprm="4" ctrlrange="-1 1" forcerange="-3 3"/>', 1, 0, 3),
-            ('<motor name="m" joint="b" gear="0 0 2"/>', 2, 2, None),
+            ('<motor name="m" joint="h" gear="5"/>', 5, 0, None, None),
+            ('<motor name="m" joint="h" ctrlrange="-2 3"/>', 1, 0, None, (-2, 3)),
+            ('<general name="m" joint="h" gainprm="4" ctrlrange="-1 1"/>', 4, 0, 1, None),
+            ('<general name="m" joint="h" gainprm="4" ctrlrange="-1 1" forcerange="-3 3"/>', 4, 0, 0.75, None),
+            ('<motor name="m" joint="b" gear="0 0 2"/>', 2, 2, None, None),
         ],
     )
-    def test_motor(self, mjcf, text, gear, coordinate, effort):
+    def test_motor(self, mjcf, text, gear, coordinate, effort, inputs):
         actuator = self.load(mjcf, text).actuators["m"]
-        assert (actuator.gear, actuator.coordinate, actuator.effort) == (gear, coordinate, effort)
+        assert (actuator.gear, actuator.coordinate) == (gear, coordinate)
+        assert (actuator.effort, actuator.input_range) == (effort, inputs)
 
     @pytest.mark.parametrize(
         ("text", "gains"),
@@ -52,11 +53,11 @@ class TestActuators:
         assert servo.gear == 2
         assert not any("is a servo" in note for note in m.notes)
 
-    def test_servo_with_a_law_of_its_own_is_noted(self, mjcf):
-        text = '<general joint="h" biastype="affine" gainprm="4" biasprm="0 -3 -1" gear="2"/>'
+    def test_servo_whose_input_is_not_its_target_is_noted(self, mjcf):
+        text = '<general joint="h" biastype="affine" gainprm="6" biasprm="0 -3 -1" gear="2"/>'
         m = self.load(mjcf, text)
-        assert not m.actuators["actuator_0"].is_servo
-        assert any("model.xml:3: " in note and "is a servo" in note for note in m.notes)
+        assert (m.actuators["actuator_0"].kp, m.actuators["actuator_0"].kd) == (3, 1)
+        assert any("model.xml:3: " in note and "2 times MuJoCo's input" in note for note in m.notes)
 
     def test_servo_pulls_as_in_mujoco(self, mjcf):
         """Generalised force at a state, with a joint that counts from ref and an input."""
@@ -77,27 +78,31 @@ class TestActuators:
         assert a == pytest.approx(data.qacc, rel=1e-9)  # measured 1e-15
 
     @pytest.mark.parametrize(
-        "text",
-        [
-            '<motor name="m" joint="f" gear="1"/>',
-            '<motor name="m" tendon="t"/>',
-            '<motor name="m" joint="b" gear="1 1"/>',
-        ],
-    )
-    def test_what_has_no_place_is_noted(self, mjcf, text):
-        m = self.load(mjcf, text)
-        assert m.actuators == {}
-        assert any("'m' does not act on one coordinate" in note for note in m.notes)
-
-    @pytest.mark.parametrize(
         ("text", "name"),
         [
             ('<muscle name="m" joint="h" lengthrange="0 1"/>', "muscle"),
+            ('<motor name="m" joint="f" gear="1"/>', "actuators"),
+            ('<motor name="m" tendon="t"/>', "actuators"),
+            ('<motor name="m" joint="b" gear="1 1"/>', "actuators"),
             ('<position name="m" tendon="t" kp="3"/>', "actuators"),
+            ('<damper name="m" joint="h" kv="5" ctrlrange="0 1"/>', "actuators"),
+            ('<intvelocity name="m" joint="h" kp="9" actrange="-2 2"/>', "actuators"),
+            ('<general name="m" joint="h" dyntype="integrator"/>', "actuators"),
+            ('<general name="m" joint="h" biastype="affine" biasprm="0 3 0"/>', "actuators"),
+            ('<general name="m" joint="h" biastype="affine" biasprm="2 0 -1"/>', "actuators"),
+            ('<position name="m" joint="h" kp="3" forcerange="-1 20"/>', "effort"),
             ('<motor name="m" joint="h" armature="1"/>', "actuators"),
         ],
     )
-    def test_what_acts_undriven_is_refused(self, mjcf, text, name):
+    def test_what_cannot_be_kept_is_refused(self, mjcf, text, name):
         with pytest.raises(la.ModelError, match=rf'model.xml:3: <\w+ name="m">: .*allow=\("{name}",\)'):
             self.load(mjcf, text)
         assert self.load(mjcf, text, allow=(name,)).actuators == {}
+
+    @pytest.mark.parametrize(
+        "text", ['<position name="m" joint="h" kp="9" timeconst="0.5"/>', '<cylinder name="m" joint="h"/>']
+    )
+    def test_filter_is_dropped_on_request(self, mjcf, text):
+        with pytest.raises(la.ModelError, match=r'model.xml:3: <\w+ name="m">: .* filter .*allow=\("activation",\)'):
+            self.load(mjcf, text)
+        assert list(self.load(mjcf, text, allow=("activation",)).actuators) == ["m"]

@@ -146,3 +146,114 @@ def test_what_an_entry_links_is_its_own():
     assert compiled(table, 2.0 * table) == pytest.approx(twice(table, 2.0 * table), rel=1e-14)
     (text,) = compiled.inspect_llvm().values()
     assert "linkonce_odr" not in text
+
+
+def test_where_code_is_kept_is_no_part_of_its_key(sources):
+    sources.forget()
+    before = _cache.source_hash("kernels.graph")
+    keeper = sources.folder / "kernels/_cache.py"
+    keeper.write_text(keeper.read_text() + "\n")
+    sources.forget()
+    assert _cache.source_hash("kernels.graph") == before
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A function that makes a small entry anew, as another process would, with a cache in a folder of its own."""
+    monkeypatch.setattr(_cache, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(_cache, "source_hash", lambda module: "0123")
+
+    def halves(x):
+        return 0.5 * x
+
+    def make():
+        dispatcher = _jit.njit(cache=False)(halves)
+        dispatcher._cache = _cache.KernelCache(halves)
+        return dispatcher
+
+    assert make()(3.0) == 1.5
+    return make
+
+
+def _hits(dispatcher):
+    """How many codes came from the disk after a call."""
+    assert dispatcher(3.0) == 1.5
+    return sum(dispatcher.stats.cache_hits.values())
+
+
+def _cut(data):
+    return data[:100]
+
+
+def _empty(data):
+    return b""
+
+
+def _flipped(data):
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 0xFF]) + data[middle + 1 :]
+
+
+def _random(data):
+    return np.random.default_rng(3).bytes(300)
+
+
+@pytest.mark.parametrize("damage", [_cut, _empty, _flipped, _random])
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_damaged_files_are_made_anew(small, tmp_path, damage, ending):
+    assert _hits(small()) == 1
+    (file,) = tmp_path.rglob(f"*.{ending}")
+    file.write_bytes(damage(file.read_bytes()))
+    # compiled again, and the damaged file replaced
+    assert _hits(small()) == 0
+    assert _hits(small()) == 1
+
+
+def test_a_pickle_of_a_stranger_is_not_opened(small, tmp_path):
+    mark = tmp_path / "opened"
+    (file,) = tmp_path.rglob("*.nbi")
+    file.write_bytes(f"cos\nsystem\n(S'touch {mark}'\ntR.".encode())
+    assert _hits(small()) == 0
+    assert not mark.exists()
+
+
+def test_code_under_the_number_of_another_is_not_taken(small, tmp_path):
+    assert small()(3) == 1.5
+    one, other = sorted(tmp_path.rglob("*.nbc"))
+    one.write_bytes(other.read_bytes())
+    again = small()
+    assert (again(3.0), again(3)) == (1.5, 1.5)
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+def test_a_full_disk_stops_no_run(small, tmp_path, monkeypatch):
+    def full(self, path, content):
+        raise OSError(28, "No space left on device")
+
+    for file in tmp_path.rglob("*.nb?"):
+        file.unlink()
+    monkeypatch.setattr(_cache._CheckedFile, "_write", full)
+    _cache.say_once.cache_clear()
+    with pytest.warns(RuntimeWarning, match="No space left on device") as said:
+        assert _hits(small()) == 0
+    assert _hits(small()) == 0
+    assert len(said) == 1
+    _cache.say_once.cache_clear()
+
+
+def test_a_folder_that_others_write_to_is_not_used(tmp_path, monkeypatch):
+    open_to_all = tmp_path / "open"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    file = tmp_path / "file"
+    file.write_text("no folder")
+    for asked in (open_to_all, file):
+        monkeypatch.setenv("LEASTACTION_CACHE_DIR", str(asked))
+        _cache.cache_folder.cache_clear()
+        _cache.say_once.cache_clear()
+        with pytest.warns(RuntimeWarning, match="set LEASTACTION_CACHE_DIR"):
+            found = _cache.cache_folder()
+        assert asked not in (found, *found.parents)
+        assert found.stat().st_mode & 0o077 == 0
+    _cache.cache_folder.cache_clear()
+    _cache.say_once.cache_clear()

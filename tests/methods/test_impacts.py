@@ -254,3 +254,24 @@ class TestBounds:
 def test_a_bad_rest_speed():
     with pytest.raises(la.ModelError, match="rest_speed"):
         la.Maximal(rest_speed=-1.0)
+
+
+def test_contacts_of_a_step_that_was_taken_in_parts_are_found_with_restitution():
+    """Parts of a step touch at other features than the whole one; their numbers differed, which NumPy refused."""
+    rng = np.random.default_rng(0)
+    m = la.Mechanism("two")
+    for k in range(2):
+        rng.choice(("cylinder",))
+        s = rng.uniform(0.05, 0.15, 3)
+        m.add_body(f"b{k}", shape=la.Cylinder(s[0], 2 * s[1]), mass=float(10 ** rng.uniform(-1, 1)))
+        m.add_joint(f"j{k}", "free", parent="world", child=f"b{k}")
+    m.add_ground(friction=rng.uniform(0, 1), restitution=0.5)
+    m.add_contact("b1", "b0", friction=float(rng.uniform(0, 1)), restitution=0.5)
+    model, q, v = m.build(), {}, {}
+    for k in range(2):
+        z = rng.normal(size=4)
+        q[f"j{k}"] = [*(0.05 * rng.normal(size=2)), 0.3 + 0.45 * k, *(z / np.linalg.norm(z))]
+        v[f"j{k}"] = np.concatenate([3 * rng.normal(size=3), 0.5 * rng.normal(size=3)])
+    run = la.simulate(model, model.state(q, v), dt=0.005, duration=1.0, method="maximal")
+    assert run.contacts.normal_force.min() >= 0
+    assert run.contacts.count.max() > 1

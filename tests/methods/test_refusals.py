@@ -436,11 +436,12 @@ def test_files_that_are_no_runs(tmp_path):
 
 def test_file_that_grows_when_it_is_unpacked(tmp_path, monkeypatch):
     """A small file may hold far more than memory does."""
-    from leastaction import trajectory
+    from leastaction import run_file
 
     path = tmp_path / "run.npz"
     la.simulate(pendulum(), dt=0.01, duration=10.0).save(path)
-    monkeypatch.setattr(trajectory, "MAX_RUN_BYTES", path.stat().st_size + 100)
+    monkeypatch.setattr(run_file, "UNPACKED", path.stat().st_size + 100)
+    monkeypatch.setattr(run_file, "GROWTH", 1)
     with pytest.raises(la.ModelError, match=r"run\.npz: .*too large"):
         la.Trajectory.load(path)
 

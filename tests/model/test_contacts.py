@@ -246,3 +246,37 @@ def test_records_edited_by_hand_are_checked_at_build(edit, message):
     edit(m)
     with pytest.raises(ModelError, match=message):
         m.build()
+
+
+def test_pairs_of_single_shapes_with_friction_and_margin_of_their_own():
+    """Each shape has its own number on the ground; a margin raises it, and thickens a ball against a box."""
+    m = la.Mechanism()
+    m.add_body("a", mass=1.0, inertia=np.eye(3), shapes=[la.Sphere(0.1), la.Box((0.2, 0.2, 0.2)), la.Sphere(0.3)])
+    m.add_body("b", mass=1.0, inertia=np.eye(3), shapes=[la.Box((1.0, 1.0, 1.0))])
+    for name in "ab":
+        m.add_joint(name, "free", parent="world", child=name)
+    m.add_ground(friction=0.9)
+    m.add_contact("a", "world", friction=0.1, shapes=(0, None))
+    m.add_contact("a", "world", friction=0.2, shapes=(1, None), margin=0.01)
+    m.add_contact("b", "a", friction=0.3, shapes=(0, 2), margin=0.02)
+    # the same two shapes twice, a shape that is not there, a margin between boxes
+    with pytest.raises(la.ModelError, match="already a contact pair"):
+        m.add_contact("a", "b")
+    with pytest.raises(la.ModelError, match="two whole numbers or None"):
+        m.add_contact("a", "b", shapes=(0, -1))
+    other = m.copy()
+    other.add_contact("a", "b", shapes=(7, None))
+    with pytest.raises(la.ModelError, match="no collision shape at place 7"):
+        contact_table(other, other.build().places)
+    other.contacts[-1].shapes, other.contacts[-1].margin = (1, 0), 0.1
+    with pytest.raises(la.ModelError, match="a margin needs flat ground, a sphere or a capsule"):
+        contact_table(other, other.build().places)
+    # through a file as well
+    for each in (m, mechanism_from_dict(json.loads(json.dumps(mechanism_to_dict(m))))):
+        table = contact_table(each, each.build().places)
+        assert sorted(table.contacts.numbers[:, 0].tolist()) == [0.1, 0.2, 0.3, 0.9]
+        found = table.contacts
+        flat = [t for _, t, _ in found.pairs if found.shapes[t, cl.CODE] == cl.HALF_SPACE]
+        assert {float(found.frames[t, 11]) for t in flat} == {0.0, 0.01}
+        thick = [found.frames[s, 12] for s, t, _ in found.pairs if found.shapes[t, cl.CODE] == cl.BOX]
+        assert thick == [pytest.approx(0.32)]

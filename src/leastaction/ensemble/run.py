@@ -15,6 +15,7 @@ from leastaction.ensemble.lanes import has_lanes, roll_lanes
 from leastaction.errors import ConvergenceError, ModelError
 from leastaction.kernels.callbacks import is_compiled
 from leastaction.methods.base import Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.closing import check_first
 from leastaction.methods.registry import check_supported, method_by_name
 from leastaction.methods.runge_kutta import RungeKutta
 from leastaction.model.checks import FloatArray, check_array, check_number, frozen
@@ -194,6 +195,7 @@ def _finish(job: _Job, lanes: bool, on_failure: str) -> Ensemble:
 def _start(job: _Job, e: int) -> Memory:
     """The memory of environment e at its first state; an error names the environment."""
     try:
+        check_first(job.model, job.states[e])
         return job.method.start(job.model, job.states[e])
     except ModelError as error:
         raise ModelError(f"simulate_many: environment {e}: {error}") from error
@@ -236,10 +238,11 @@ def _lanes(job: _Job, part: range) -> None:
 def _ask(job: _Job, part: range) -> None:
     """One environment after the other through ``simulate``, which looks after functions of the user."""
     for e in part:
+        control = job.control if len(job.controls) == 0 else job.control_of(e)
         run = simulate(
             job.model, job.states[e], dt=job.clock.length(0), duration=job.steps * job.clock.length(0),
             method=job.method,
-            control=job.control, save_every=job.every, on_failure="keep",
+            control=control, save_every=job.every, on_failure="keep",
         )  # fmt: skip
         rows = run.steps // job.every + 1
         job.q[e, :rows], job.v[e, :rows] = run.q[:rows], run.v[:rows]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from leastaction.errors import ModelError
-from leastaction.model.files import check_path, read_file, write_file
+from leastaction.model.files import check_json_size, check_path, read_file, write_file
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.serialize import mechanism_from_dict, mechanism_to_dict
 
@@ -19,7 +19,9 @@ def read_json(path: Path, *, package_dirs: Iterable[str | os.PathLike[str]] = ()
     data = read_file(path, "model file")
     # RecursionError: nested deeper than Python's reader goes
     try:
-        content = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_unique)
+        text = data.decode("utf-8")
+        check_json_size(text)
+        content = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         raise ModelError(f"{path}:{error.lineno}: not well-formed JSON: {error.msg}.") from error
     except (UnicodeDecodeError, ValueError) as error:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.io import mjcf_features, mjcf_joints, mjcf_shapes
+from leastaction.io import mjcf_actuators, mjcf_contacts, mjcf_features, mjcf_joints, mjcf_shapes
 from leastaction.io.mjcf_files import check_files
 from leastaction.io.mjcf_names import unused
 from leastaction.io.mjcf_source import Source
@@ -63,12 +63,25 @@ def read_mjcf(
 
     # what acts on the bodies
     mjcf_features.add_equalities(m, source, settings, notes)
-    mjcf_features.add_actuators(m, source, settings, notes)
-    mjcf_features.add_contacts(m, source, settings, notes)
+    mjcf_actuators.add_actuators(m, source, settings, notes)
+    mjcf_contacts.add_contacts(m, source, settings, notes)
     mjcf_features.check_tendons(source, notes)
     mjcf_features.note_the_rest(source, notes)
+    _enforce(m, notes)
     m.notes.extend(notes.lines())
     return m
+
+
+def _enforce(m: Mechanism, notes: Notes) -> None:
+    """Put limits and bounds of forces in force, as they are in MuJoCo."""
+    joints = any(joint.has_limits or np.isfinite(joint.effort).any() for joint in m.joints.values())
+    motors = any(a.effort is not None or a.input_range is not None for a in m.actuators.values())
+    if joints or motors:
+        m.enforce_limits()
+        notes.add(
+            "limits of joints and bounds of actuators are in force, as in MuJoCo; for methods without them call "
+            'm.enforce_limits(False), which makes them data, or take m.without("limits").'
+        )
 
 
 def _compile(path: Path, notes: Notes) -> tuple[str, Any]:

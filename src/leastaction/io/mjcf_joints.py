@@ -52,6 +52,11 @@ def read_settings(source: Source, notes: Notes) -> Settings:
     for b in np.flatnonzero(mj.body_gravcomp):
         element = source.element("body", source.bodies[b])
         notes.unless_allowed("gravcomp", element.error(f"gravcomp {mj.body_gravcomp[b]:g} is not supported."))
+    # forces from outside the engine
+    used = [int(np.max(ids, initial=-1)) for ids in (mj.body_plugin, mj.actuator_plugin, mj.geom_plugin)]
+    if max(used) >= 0:
+        element = source.first.get("plugin", source.root)
+        notes.unless_allowed("plugins", element.error("plugins are not supported."))
     gravity = np.zeros(3) if "gravity" in off else np.array(mj.opt.gravity, dtype=float)
     return Settings(gravity, frozenset(off))
 
@@ -83,7 +88,7 @@ def _passive(source: Source, settings: Settings, notes: Notes, j: int, kind: str
     data: dict[str, Any] = {}
 
     # terms beyond the linear ones
-    curved = [mj.jnt_stiffnesspoly[j], mj.dof_dampingpoly[dof], mj.jnt_springyield[j]]
+    curved = [mj.jnt_stiffnesspoly[j], mj.dof_dampingpoly[dof], mj.jnt_springyield[j], mj.jnt_plasticadr[j] >= 0]
     if any(np.any(value) for value in curved):
         notes.unless_allowed(
             "nonlinear", element.error("polynomial or yielding springs and dampers are not supported.")
@@ -116,7 +121,12 @@ def _bounds(source: Source, settings: Settings, notes: Notes, j: int, kind: str)
     mj = source.mj
     data: dict[str, Any] = {}
     if mj.jnt_limited[j] and "limit" not in settings.off:
-        low, high = (float(x) for x in mj.jnt_range[j])
+        # a limit with a margin holds that much earlier
+        margin = float(mj.jnt_margin[j])
+        low, high = float(mj.jnt_range[j, 0]) + margin, float(mj.jnt_range[j, 1]) - margin
+        if low > high:
+            element = source.element("joint", source.joints[j])
+            raise element.error(f"margin {margin:g} leaves no room between the limits; make it smaller.")
         if kind in ("revolute", "prismatic"):
             ref = float(mj.qpos0[mj.jnt_qposadr[j]])
             data["limits"] = (low - ref, high - ref)
@@ -128,5 +138,7 @@ def _bounds(source: Source, settings: Settings, notes: Notes, j: int, kind: str)
         if high > 0 and low == -high:
             data["effort"] = high
         else:
-            notes.add(f"joint {source.joints[j]!r}: actuatorfrcrange {low:g} .. {high:g} is not symmetric; not kept.")
+            element = source.element("joint", source.joints[j])
+            what = f"actuatorfrcrange {low:g} .. {high:g} is not symmetric, which is not supported."
+            notes.unless_allowed("effort", element.error(what))
     return data

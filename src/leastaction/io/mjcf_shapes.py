@@ -37,8 +37,30 @@ def geom_label(source: Source, g: int) -> str:
 
 
 def collides(source: Source, g: int) -> bool:
-    """Whether a geom takes part in contact."""
-    return bool(source.mj.geom_contype[g] or source.mj.geom_conaffinity[g])
+    """Whether a geom takes part in contact: by its bits, or by a pair that names it."""
+    mj = source.mj
+    named = bool(np.any(mj.pair_geom1 == g) or np.any(mj.pair_geom2 == g))
+    return named or bool(mj.geom_contype[g] or mj.geom_conaffinity[g])
+
+
+def shape_places(source: Source) -> dict[int, int]:
+    """Place of every geom that is kept as a shape among the shapes of its body."""
+    out: dict[int, int] = {}
+    counts: dict[int, int] = {}
+    for g in range(source.mj.ngeom):
+        if int(source.mj.geom_type[g]) in _solids():
+            b = int(source.mj.geom_bodyid[g])
+            out[g] = counts.get(b, 0)
+            counts[b] = out[g] + 1
+    return out
+
+
+def _solids() -> set[int]:
+    """The types of geoms that are shapes here."""
+    import mujoco
+
+    kinds = ("BOX", "SPHERE", "CYLINDER", "CAPSULE", "ELLIPSOID", "MESH")
+    return {int(getattr(mujoco.mjtGeom, f"mjGEOM_{kind}")) for kind in kinds}
 
 
 def body_shapes(source: Source, b: int, notes: Notes) -> list[Shape]:
@@ -49,8 +71,8 @@ def body_shapes(source: Source, b: int, notes: Notes) -> list[Shape]:
     out: list[Shape] = []
     for g in range(first, first + count):
         kind = mujoco.mjtGeom(int(source.mj.geom_type[g]))
-        # the planes of the world are grounds, see add_contacts
-        if kind == mujoco.mjtGeom.mjGEOM_PLANE and b == 0:
+        # fixed planes are grounds, see add_contacts
+        if kind == mujoco.mjtGeom.mjGEOM_PLANE and source.mj.body_weldid[b] == 0:
             continue
         shape = _shape(source, g, kind)
         if shape is None:

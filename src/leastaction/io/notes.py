@@ -13,9 +13,12 @@ ALLOW = {
     "inertia": "URDF: an inertia that no body has; allowed, the nearest possible one is taken",
     "meshes": "a mesh file that is missing or may not be read; allowed, the link has one shape less",
     "unknown": "URDF: an unknown element inside a link, a joint, <inertial>, <limit> or <dynamics>; allowed, not read",
-    "actuators": "MJCF: an actuator that does not act on one coordinate of a joint",
+    "activation": "MJCF: a filter between the input of an actuator and its force; allowed, the force follows at once",
+    "actuators": "MJCF: an actuator of another law, or not on one coordinate of a joint; allowed, it is dropped",
     "armature": "MJCF: armature where it has no meaning here (free joints)",
-    "contacts": "MJCF: a second plane of the world, which cannot be kept beside the ground",
+    "contacts": "MJCF: a second plane, a height field, a plane on a moving body; adhesion, moving surfaces; friction "
+    "of two sizes; allowed, it touches nothing or has no such effect",
+    "effort": "MJCF: bounds of a joint's or servo's force that are not symmetric; allowed, there is no bound",
     "equality": "MJCF: an equality constraint other than connect and weld",
     "flex": "MJCF: deformable bodies",
     "fluid": "MJCF: forces of the surrounding medium (density, viscosity, wind)",
@@ -23,7 +26,9 @@ ALLOW = {
     "gravcomp": "MJCF: gravity compensation of a body",
     "muscle": "MJCF: muscle actuators",
     "nonlinear": "MJCF: stiffness or damping with polynomial terms, springs that yield",
+    "plugins": "MJCF: forces of plugins",
     "tendon": "MJCF: tendons with stiffness, damping, friction, armature or limits",
+    "torsion": "MJCF: torsional and rolling friction of contacts (condim 4 and 6); allowed, sliding friction is kept",
 }
 """Names for ``allow=``: what changes the motion, cannot be honoured, and is dropped only on request."""
 

@@ -172,7 +172,7 @@ def _combined(masses: dict[str, RawMass], poses: dict[str, FloatArray], frame: s
     for name, raw in masses.items():
         R, r = seen[name][:3, :3], coms[name] - com
         I = I + R @ raw.inertia @ R.T + raw.mass * (float(r @ r) * np.eye(3) - np.outer(r, r))
-    return RawMass(total, com, 0.5 * (I + I.T))
+    return RawMass(total, com, 0.5 * I + 0.5 * I.T)
 
 
 def nearest_inertia(I: FloatArray) -> FloatArray:

@@ -6,16 +6,24 @@ by the module and by a hash of its own source and of all kernel sources it impor
 again what it can reach, and nothing else. The folders lie beside the package, or in the user's cache folder where the
 package cannot be written, or where ``LEASTACTION_CACHE_DIR`` says. Of several processes that need the same code at
 the same time one compiles it, and the others wait for the file.
+
+Every file begins with a checksum of the rest, which is looked at before anything of it is used: a damaged one counts as
+missing and is replaced. Machine code is trusted, so folders that others may write to are not used. Where nothing can be
+written the program runs all the same, and says once that its code is not kept.
 """
 
 from __future__ import annotations
 
 import ast
+import atexit
 import hashlib
 import os
+import pickle
 import shutil
+import stat
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -26,10 +34,11 @@ try:
 except ImportError:  # only POSIX has it; elsewhere each process compiles for itself
     fcntl = None  # type: ignore[assignment]
 
-from numba.core.caching import Cache, CompileResultCacheImpl, _CacheLocator
+from numba.core.caching import Cache, CompileResultCacheImpl, IndexDataCacheFile, _CacheLocator
 
 PACKAGE = Path(__file__).resolve().parent.parent
 ALWAYS = ("kernels._jit", "kernels._compiler")  # how everything is compiled
+NEVER = ("kernels._cache",)  # where it is kept is no part of it
 WEEKS = 14 * 86400.0
 PATIENCE = 300.0  # seconds to wait for another process that compiles; one that hangs must not stop all
 
@@ -49,7 +58,7 @@ def _imports(module: str) -> tuple[str, ...]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("leastaction."):
             start = str(node.module).partition(".")[2]
             found += [start, *(f"{start}.{name.name}" for name in node.names)]
-    return tuple(name for name in found if _source_of(name))
+    return tuple(name for name in found if _source_of(name) and name not in NEVER)
 
 
 @cache
@@ -76,13 +85,27 @@ def source_hash(module: str) -> str:
 
 
 def _writable(folder: Path) -> bool:
-    """Whether a file can be made in the folder (made if missing)."""
+    """Whether a file can be made in the folder (made if missing), and not by everybody."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            return True
+            return _trusted(folder)
     except OSError:
         return False
+
+
+def _trusted(folder: Path) -> bool:
+    """Whether only this user (or the system's) can put machine code into the folder; elsewhere than on POSIX yes."""
+    if not hasattr(os, "getuid"):
+        return True
+    info = folder.stat()
+    return info.st_uid in (os.getuid(), 0) and not info.st_mode & stat.S_IWOTH
+
+
+@cache
+def say_once(words: str) -> None:
+    """Warn of what is not kept, once in a process."""
+    warnings.warn(f"leastaction: {words}", RuntimeWarning, stacklevel=2)
 
 
 @cache
@@ -91,10 +114,17 @@ def cache_folder() -> Path:
     asked = os.environ.get("LEASTACTION_CACHE_DIR")
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leastaction"
     # The first folder that can be written wins; a temporary one is the last resort.
-    for folder in [Path(asked)] if asked else [PACKAGE / "kernels" / "__kernelcache__", user]:
+    folders = [Path(asked)] if asked else [PACKAGE / "kernels" / "__kernelcache__", user]
+    for folder in folders:
         if _writable(folder):
             return folder
-    return Path(tempfile.mkdtemp(prefix="leastaction-"))
+    say_once(
+        f"no folder for compiled code can be written by this user alone ({', '.join(map(str, folders))}), so it is "
+        "compiled anew in every process; set LEASTACTION_CACHE_DIR to a folder of your own."
+    )
+    folder = Path(tempfile.mkdtemp(prefix="leastaction-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def module_folder(module: str) -> Path:
@@ -133,6 +163,52 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
         return cls(py_func)
 
 
+class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
+    """Numba's index and files of machine code, each with a checksum before it, and each code with its own key."""
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write machine code, and the index if it is new there."""
+        super().save(key, (key, data))
+
+    def load(self, key: Any) -> Any:
+        """Machine code of a key, or None where there is none that is whole."""
+        found = super().load(key)
+        # two processes may have given the same number to different code
+        return found[1] if found is not None and found[0] == key else None
+
+    def _load_index(self) -> Any:
+        content = _whole(self._index_path)
+        if content is None:
+            return {}
+        version, stamp, overloads = content
+        return overloads if (version, stamp) == (self._version, self._source_stamp) else {}
+
+    def _save_index(self, overloads: Any) -> None:
+        self._write(self._index_path, (self._version, self._source_stamp, overloads))
+
+    def _load_data(self, name: str) -> Any:
+        return _whole(self._data_path(name))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(self._data_path(name), data)
+
+    def _write(self, path: str, content: Any) -> None:
+        data = self._dump(content)
+        with self._open_for_write(path) as file:
+            file.write(hashlib.sha256(data).digest())
+            file.write(data)
+
+
+def _whole(path: str) -> Any:
+    """Content of a file of the cache; None if it is missing, cannot be read, or is not what was written."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError:
+        return None
+    size = hashlib.sha256().digest_size
+    return pickle.loads(data[size:]) if hashlib.sha256(data[size:]).digest() == data[:size] else None
+
+
 class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = [_Locator]  # noqa: RUF012  (the name and form are Numba's)
 
@@ -142,6 +218,11 @@ class KernelCache(Cache):  # type: ignore[misc]
 
     _impl_class = _CacheImpl
     _lock: Any = None
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        super().__init__(py_func)
+        where = self._impl.locator
+        self._cache_file = _CheckedFile(self._cache_path, self._impl.filename_base, where.get_source_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Machine code from the disk, or None: then this process compiles it, and others that need it wait."""
@@ -153,9 +234,12 @@ class KernelCache(Cache):  # type: ignore[misc]
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Write machine code to the disk; who waits for it goes on."""
+        """Write machine code to the disk; who waits for it goes on. A disk that is full stops no run."""
         try:
             super().save_overload(sig, data)
+        except OSError as error:
+            why = error.strerror or error
+            say_once(f"compiled code cannot be kept in {self.cache_path} ({why}); the next process compiles it again.")
         finally:
             self._release()
 
@@ -165,7 +249,10 @@ class KernelCache(Cache):  # type: ignore[misc]
         file = self._lock_file(sig)
         if not _writable(file.parent):
             return False
-        self._lock = file.open("w")
+        try:
+            self._lock = file.open("w")
+        except OSError:
+            return False
         end, waited = time.monotonic() + PATIENCE, False
         while time.monotonic() < end:
             try:

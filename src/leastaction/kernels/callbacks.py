@@ -5,6 +5,13 @@ it back at a cost of a few microseconds. If it raises, the output becomes NaN, t
 raised again on the Python side by ``raise_pending``. Of several errors the first one counts: others may follow from it,
 for a NaN that one function leaves reaches the next.
 
+Errors belong to the thread that called: compiled code calls back in its own thread, so runs that share a model in
+several threads do not see each other's.
+
+An interrupt may strike before the wrapper has begun or after it has ended. No Python code can catch it there: ctypes
+hands it to ``sys.unraisablehook`` and the output is not written. A hook of this module takes it up, the callback counts
+as ``unwritten``, gives NaN from then on, and the caller drops what the compiled loop made of it.
+
     control  void (double t, const double *q, const double *v, double *tau)
     law      double (double)
     force    void (double t, const double *in, double *out)
@@ -14,6 +21,10 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
+import sys
+import threading
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -36,30 +47,85 @@ def control_at(address: int, t: float, q: Any, v: Any) -> Any:
     return out
 
 
+class _Errors(threading.local):
+    """The first error of a function in one thread, its number among all errors, and whether its output is missing."""
+
+    error: BaseException | None = None
+    number = 0
+    unwritten = False
+
+
 class Callback:
-    """One function of the user: its address, the first error it raised, and the number of that among all errors."""
+    """One function of the user: its address, and for each thread the first error that it raised there."""
 
     def __init__(self, address: int, keep: Any = None) -> None:
         self.address = address
-        self.error: BaseException | None = None
-        self.number = 0
         self._keep = keep
+        self._here = _Errors()
 
-    def fail(self, error: BaseException) -> None:
+    @property
+    def error(self) -> BaseException | None:
+        """The error that waits in this thread, or None."""
+        return self._here.error
+
+    @property
+    def number(self) -> int:
+        """Place of that error among all errors; smaller ones come first."""
+        return self._here.number
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether a call in this thread ended without an output: what compiled code made of it is not valid."""
+        return self._here.unwritten
+
+    def fail(self, error: BaseException, unwritten: bool = False) -> None:
         """Keep an error, unless there is an earlier one; Ctrl-C comes before all."""
+        here = self._here
+        here.unwritten = here.unwritten or unwritten
         if not isinstance(error, Exception):
-            self.error, self.number = error, -1
-        elif self.error is None:
-            self.error, self.number = error, next(_errors)
+            here.error, here.number = error, -1
+        elif here.error is None:
+            here.error, here.number = error, next(_errors)
+
+    def forget(self) -> None:
+        """Forget the error of this thread."""
+        here = self._here
+        here.error, here.unwritten = None, False
 
 
 def take_pending(callbacks: Iterable[Callback]) -> BaseException | None:
-    """The first error of some functions, and all are forgotten; None if there was none."""
+    """The first error of some functions in this thread, and all are forgotten; None if there was none."""
     failed = [callback for callback in callbacks if callback.error is not None]
     error = min(failed, key=lambda callback: callback.number).error if failed else None
     for callback in failed:
-        callback.error = None
+        callback.forget()
     return error
+
+
+# --- errors that no wrapper can catch --------------------------------------------------------------------------------
+_wrappers: weakref.WeakValueDictionary[str, Callback] = weakref.WeakValueDictionary()
+
+
+def _hook_before(previous: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A hook for exceptions that cannot be raised: those of wrappers go to their callbacks, others to ``previous``."""
+
+    def hook(unraisable: Any) -> None:
+        # ctypes gives the function itself, or its name in the message, by version
+        words = repr(unraisable.object) if unraisable.object is not None else str(unraisable.err_msg)
+        owner = next((callback for name, callback in list(_wrappers.items()) if name in words), None)
+        if owner is None:
+            previous(unraisable)
+        else:
+            owner.fail(unraisable.exc_value or unraisable.exc_type(), unwritten=True)
+
+    hook.is_ours = True  # type: ignore[attr-defined]
+    return hook
+
+
+def listen() -> None:
+    """See that exceptions between compiled code and a wrapper are heard, also where others have set a hook since."""
+    if not getattr(sys.unraisablehook, "is_ours", False):
+        sys.unraisablehook = _hook_before(sys.unraisablehook)
 
 
 def is_compiled(function: Any) -> bool:
@@ -71,7 +137,10 @@ def _wrap(function: Any, prototype: Any, body: Callable[[Callback], Callable[...
     if is_compiled(function):
         return Callback(function.address, function)
     callback = Callback(0)
-    pointer = prototype(body(callback))
+    wrapper = body(callback)
+    _wrappers[repr(wrapper)] = callback
+    listen()
+    pointer = prototype(wrapper)
     callback.address = ctypes.cast(pointer, ctypes.c_void_p).value or 0
     callback._keep = pointer
     return callback
@@ -82,12 +151,14 @@ def control_callback(function: Any, nq: int, nv: int) -> Callback:
 
     def body(callback: Callback) -> Callable[..., None]:
         def call(t: float, q: Any, v: Any, tau: Any) -> None:
-            out = np.ctypeslib.as_array(tau, (nv,)) if nv else np.zeros(0)
             try:
-                out[:] = function(t, _view(q, nq).copy(), _view(v, nv).copy())
-            except BaseException as error:
-                callback.fail(error)
+                out = _view(tau, nv)
                 out[:] = np.nan
+                if not callback.unwritten:
+                    out[:] = function(t, _view(q, nq).copy(), _view(v, nv).copy())
+            except BaseException as error:
+                _view(tau, nv)[:] = np.nan
+                callback.fail(error)
 
         return call
 
@@ -100,10 +171,10 @@ def law_callback(function: Any) -> Callback:
     def body(callback: Callback) -> Callable[..., float]:
         def call(x: float) -> float:
             try:
-                return float(function(x))
+                return math.nan if callback.unwritten else float(function(x))
             except BaseException as error:
                 callback.fail(error)
-                return float("nan")
+                return math.nan
 
         return call
 
@@ -115,12 +186,14 @@ def force_callback(function: Any, inputs: int, outputs: int) -> Callback:
 
     def body(callback: Callback) -> Callable[..., None]:
         def call(t: float, given: Any, result: Any) -> None:
-            out = np.ctypeslib.as_array(result, (outputs,))
             try:
-                out[:] = np.ravel(function(t, _view(given, inputs).copy()))
-            except BaseException as error:
-                callback.fail(error)
+                out = _view(result, outputs)
                 out[:] = np.nan
+                if not callback.unwritten:
+                    out[:] = np.ravel(function(t, _view(given, inputs).copy()))
+            except BaseException as error:
+                _view(result, outputs)[:] = np.nan
+                callback.fail(error)
 
         return call
 

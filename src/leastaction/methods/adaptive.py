@@ -8,7 +8,8 @@ import numpy as np
 
 from leastaction.errors import ModelError
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
-from leastaction.methods.explicit import enter_rows, leave_rows
+from leastaction.methods.explicit import enter_rows, leave_rows, row_fields
+from leastaction.methods.memory import Field
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State
 
@@ -46,6 +47,10 @@ class Adaptive(Method):
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and rates of the tree's rows, and the last step size (0: not known)."""
         return {**enter_rows(model, state), "h": np.zeros(1)}
+
+    def layout(self, model: Model) -> dict[str, Field]:
+        """Coordinates, rates, and the last step size."""
+        return {**row_fields(model), "h": Field((1,), 0.0)}
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The user's q and v."""

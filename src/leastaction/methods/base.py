@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.kernels.callbacks import Callback
 from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
+from leastaction.methods.memory import Field, check_memory
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 
@@ -169,7 +170,7 @@ class Method(ABC):
     4. ``conserves``: what it keeps exactly (up to solver tolerance), of "energy", "linear momentum",
        "angular momentum", "constraints".
     5. ``supports``: the features of a mechanism that it honours (``Model.features``); others are refused by name.
-    6. ``start(model, state)``: its memory at the first state.
+    6. ``start(model, state)``: its memory at the first state, and ``layout(model)``: what that may hold.
     7. ``rollout(...)``: many steps in one call, in place on the memory.
     8. ``options()``: the arguments that make it again, as plain numbers and words.
     9. ``linearize(...)``: derivative of its step, if it has one; where it has ``parameters``, it takes their names.
@@ -204,6 +205,14 @@ class Method(ABC):
         """Memory at the first state; must contain whatever ``rollout`` reads."""
 
     @abstractmethod
+    def layout(self, model: Model) -> dict[str, Field]:
+        """Names, shapes and ranges of the memory, so that one from a file cannot lead compiled code astray."""
+
+    def _begin(self, model: Model, state: State) -> Memory:
+        """Memory at a state of a run, which may be less strict than ``start`` is about a first one."""
+        return self.start(model, state)
+
+    @abstractmethod
     def rollout(
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
     ) -> Chunk:
@@ -218,18 +227,11 @@ class Method(ABC):
         """The present q and v."""
 
     def check_memory(self, model: Model, state: State, memory: Memory) -> None:
-        """Raise ModelError unless the memory, from a file, has the arrays that ``start`` makes and is at the state."""
-        expected = self.start(model, state)
-        if memory.keys() != expected.keys():
-            names = f"{sorted(memory)}, expected {sorted(expected)}"
-            raise ModelError(f"{self.label}: the arrays of the method's memory are {names}.")
-        for name, array in expected.items():
-            given = memory[name]
-            if given.shape != array.shape or given.dtype != array.dtype:
-                wanted = f"expected {array.dtype} of shape {array.shape}"
-                raise ModelError(f"{self.label}: memory '{name}' is {given.dtype} of shape {given.shape}, {wanted}.")
-            if not np.isfinite(given).all():
-                raise ModelError(f"{self.label}: memory '{name}' is not finite.")
+        """Raise ModelError unless the memory, from a file, is of the method's layout and at the state."""
+        layout = self.layout(model)
+        check_memory(self.label, layout, memory)
+        # a run cannot be at a state where none could go on; what a method makes there is of its own layout
+        check_memory(f"{self.label}: at the last state", layout, self._begin(model, state))
         # to rounding: coordinates of another kind may lie between
         for here, there in zip(self.state(model, memory), (state.q, state.v), strict=True):
             if not np.allclose(here, there, rtol=1e-9, atol=1e-9):

@@ -6,7 +6,7 @@ import numpy as np
 
 from leastaction.errors import ModelError
 from leastaction.model.checks import FloatArray
-from leastaction.model.model import Model
+from leastaction.model.model import Model, State
 
 # A state whose loops are open by more than this, in metres or radians (per second), is not a start.
 _OPEN = 1e-6
@@ -16,6 +16,20 @@ def link_rows(model: Model) -> int:
     """Number of rows of loops and constraints."""
     table = model.system.constraints
     return model.constraint_size + (0 if table is None else int(table.kind[:, 4].sum()))
+
+
+def check_first(model: Model, state: State) -> None:
+    """Raise ModelError, as ``check_closed``, if loops or constraints do not hold at the first state of a run.
+
+    Methods that let loops drift check nothing themselves: in a later state they are open, and its steps go on.
+    """
+    from leastaction.kernels import entries
+
+    if link_rows(model) == 0:
+        return
+    x, u = np.zeros(model.nq), np.zeros(model.nv)
+    entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
+    check_closed(model, state.t, x, u)
 
 
 def check_closed(model: Model, t: float, x: FloatArray, u: FloatArray) -> None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.memory import Field
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 
@@ -36,6 +37,11 @@ def leave_rows(model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
     return q, v
 
 
+def row_fields(model: Model) -> dict[str, Field]:
+    """What ``enter_rows`` makes."""
+    return {"x": Field((model.nq,)), "u": Field((model.nv,))}
+
+
 class Explicit(Method):
     """An explicit method in local coordinates of the joints; see ``kernels/explicit.py``.
 
@@ -57,6 +63,10 @@ class Explicit(Method):
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and rates of the tree's rows."""
         return enter_rows(model, state)
+
+    def layout(self, model: Model) -> dict[str, Field]:
+        """Coordinates and rates."""
+        return row_fields(model)
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The user's q and v."""

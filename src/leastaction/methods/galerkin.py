@@ -15,6 +15,7 @@ from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.galerkin_linear import Nodes, Step, step_derivative
 from leastaction.methods.galerkin_links_linear import linked_derivative
 from leastaction.methods.galerkin_parameters import parameter_columns
+from leastaction.methods.memory import TINY, Field, numbers
 from leastaction.methods.parameters import PARAMETERS, collect, columns
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
@@ -109,6 +110,14 @@ class Galerkin(Method):
         return {
             "x": x, "p": p, "past": np.zeros((model.nv, 3 * (self.stages + 1))), "lengths": np.ones(3),
             "known": np.zeros(1, dtype=np.int64), "multipliers": np.zeros((self.stages, link_rows(model))),
+        }  # fmt: skip
+
+    def layout(self, model: Model) -> dict[str, Field]:
+        """Coordinates, momenta, curves and lengths of the last three steps, and multipliers."""
+        nv, s = model.nv, self.stages
+        return {
+            "x": Field((model.nq,)), "p": Field((nv,)), "past": Field((nv, 3 * (s + 1))),
+            "lengths": Field((3,), TINY), "known": numbers(3), "multipliers": Field((s, link_rows(model))),
         }  # fmt: skip
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:

@@ -15,11 +15,12 @@ metric, position first, then velocity, as ``leastaction.project`` does; so A is 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from leastaction.kernels.layout import BALL, IU, IX, KIND, PARENT
+from leastaction.methods.closing import link_rows
 from leastaction.methods.galerkin_linear import (
     Extra,
     Nodes,
@@ -33,12 +34,10 @@ from leastaction.methods.galerkin_linear import (
 )
 from leastaction.methods.galerkin_parameters import ParameterColumns
 from leastaction.model.checks import FloatArray
-from leastaction.model.constraints import Constraint
+from leastaction.model.configuration import retract
+from leastaction.model.differences import checked_differences
 from leastaction.model.model import Model, State
 from leastaction.spatial import quaternion, se3, so3
-
-# Step of the differences of a Jacobian whose derivative the user does not give, in radians and metres.
-_STEP = 1e-5
 
 # Singular values below this part of the largest are those of redundant rows.
 _REDUNDANT = 1e-10
@@ -107,20 +106,8 @@ def links_at(model: Model, P: FloatArray) -> list[Link]:
             links[:, :3, 3] -= P[0, 9:12]
             at = slice(m, m + constraint.size)
             m = at.stop
-            hessian = _hessian(constraint, links)
-            out.append(Link([place.row for place in places], back, at, constraint.matrix(links), hessian))
-    return out
-
-
-def _hessian(constraint: Constraint, links: FloatArray) -> FloatArray:
-    """Hessian (size, 6k, 6k) of each row: the user's, or central differences of the Jacobian."""
-    n = 6 * len(links)
-    if constraint.hessian is not None:
-        return np.array([constraint.curvature(links, unit) for unit in np.eye(constraint.size)])
-    out = np.zeros((constraint.size, n, n))
-    for j, unit in enumerate(_STEP * np.eye(n).reshape(n, -1, 6)):
-        ahead, behind = constraint.matrix(links @ se3.exp(unit)), constraint.matrix(links @ se3.exp(-unit))
-        out[:, :, j] = (ahead - behind) / (2 * _STEP)
+            curved = constraint.curvatures(links)
+            out.append(Link([place.row for place in places], back, at, constraint.matrix(links), curved))
     return out
 
 
@@ -270,6 +257,45 @@ class Tangent:
         rates, back = np.vstack([G, slips]), _lift(M, np.vstack([G, slips]))
         by_place = -back @ np.vstack([D, turned]) @ along
         return np.block([[along, np.zeros((n, n))], [by_place, np.eye(n) - back @ rates]])
+
+
+def start_projector(model: Model, state: State) -> FloatArray:
+    """(2 nv, 2 nv): on the tangent space of loops and constraints, position first, then velocity, in the mass metric.
+
+    Rows of loops and constraints are exact. Differences of gaps would not do: rows that are redundant because they are
+    zero, as those of a flat loop across its plane, would be noise that counts as rows.
+    """
+    tangent = Tangent(model, state)
+    found = [each for each in model.mechanism.constraints if each.kind == "velocity"]
+    if not found:
+        return tangent.projector()
+    # by velocities: the Jacobians of the user
+    rows = []
+    for constraint in found:
+        links, reach = tangent.bodies(constraint.bodies)
+        rows.append(constraint.matrix(links, (reach @ tangent.u).reshape(-1, 6)) @ reach @ tangent.T)
+    # by displacements, which no function of the user knows
+    by_place = checked_differences(
+        lambda step: _slips(model, retract(model, state.q, step), state.v, state.t), model.nv,
+        f"velocity constraints of '{model.name}'", "functions that are smooth there",
+        float(np.abs(state.v).max(initial=0.0)),
+    )  # fmt: skip
+    return tangent.projector(np.vstack(rows), by_place)
+
+
+def _slips(model: Model, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
+    """Values of all velocity constraints."""
+    from leastaction.kernels import legendre
+    from leastaction.kernels.layout import VELOCITY
+
+    x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
+    gap, rate = np.zeros(link_rows(model)), np.zeros(link_rows(model))
+    legendre.enter(model.system, q.copy(), v.copy(), x, u, p)
+    legendre.gaps(model.system, t, x, u, gap, rate)
+    model.raise_pending()
+    table: Any = model.system.constraints
+    kinds = np.repeat(table.kind[:, 0], table.kind[:, 4])
+    return np.asarray(rate[model.constraint_size :][kinds == VELOCITY])
 
 
 def _lift(M: FloatArray, G: FloatArray) -> FloatArray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from leastaction.errors import ModelError
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
+from leastaction.methods.memory import Field, numbers
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import DenseNewton, Solver, solver_from
@@ -59,6 +60,11 @@ class HermiteSimpson(Method):
         x, u = np.zeros(model.nq), np.zeros(model.nv)
         entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
         return {"x": x, "u": u, "past": np.zeros((2, model.nv)), "known": np.zeros(1, dtype=np.int64)}
+
+    def layout(self, model: Model) -> dict[str, Field]:
+        """Coordinates, rates, and the accelerations of the last step, if there was one."""
+        nv = model.nv
+        return {"x": Field((model.nq,)), "u": Field((nv,)), "past": Field((2, nv)), "known": numbers(1)}
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The user's q and v."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, final
 
 import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
-from leastaction.kernels.layout import IU, Forces, System
+from leastaction.kernels.layout import IU, USER_FORCE, Forces, System
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
 from leastaction.methods.closing import check_closed, link_rows
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.galerkin_links_linear import Tangent
 from leastaction.methods.implicit_links import backward as linked_backward
+from leastaction.methods.memory import Field, numbers
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State
+from leastaction.model.tables import force_derivatives
 from leastaction.solve.solvers import DenseNewton, Solver, solver_from
 
 BDF1_CODE, BDF2_CODE, SDIRK2_CODE, LINEAR_CODE = 0, 1, 2, 3
@@ -46,6 +49,10 @@ def check_order(free: Any, where: str) -> str:
     if free not in FREE_ORDERS:
         raise ModelError(f'{where}: free must be "TR" (translation, then rotation) or "RT", got {free!r}.')
     return str(free)
+
+
+# codes of charts, as ``kernels.charts`` has them: the exponential one, and Euler charts whose neighbouring axes differ
+CHARTS = (-1, *(9 * a + 3 * b + c for a in range(3) for b in range(3) for c in range(3) if a != b and b != c))
 
 
 class Implicit(Method):
@@ -93,6 +100,15 @@ class Implicit(Method):
             "x": x, "u": u, "past_x": x.copy(), "past_u": u.copy(), "past_h": np.zeros(1),
             "known": np.zeros(1, dtype=np.int64), "past": np.zeros(model.nv),
             "chart": np.full(len(model.system.tree.rows), -1, dtype=np.int64),
+        }  # fmt: skip
+
+    def layout(self, model: Model) -> dict[str, Field]:
+        """Coordinates and rates now and before, the last step and acceleration, and the charts of balls."""
+        nq, nv, rows = model.nq, model.nv, len(self.inner(model).system.tree.rows)
+        return {
+            "x": Field((nq,)), "u": Field((nv,)), "past_x": Field((nq,)), "past_u": Field((nv,)),
+            "past_h": Field((1,), 0.0), "known": numbers(1), "past": Field((nv,)),
+            "chart": Field((rows,), whole=True, among=CHARTS),
         }  # fmt: skip
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
@@ -157,7 +173,7 @@ class Implicit(Method):
         model.raise_pending()
         if chunk.failure:
             raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
-        model = self.inner(model)
+        model = differentiable(self.inner(model))
         # row after row of the derivative: each is the gradient of one number of the end
         times, whole = np.array([[state.t, dt]]), np.eye(2 * n)
         lx, lu, out = np.zeros((3, n, 2 * n)), np.zeros((3, n, 2 * n)), np.zeros((1, n, 2 * n))
@@ -168,9 +184,12 @@ class Implicit(Method):
         else:
             for i in range(2 * n):
                 one = [np.ascontiguousarray(each[..., i]) for each in (lx, lu, out)]
-                implicit_adjoint.backward(
+                bad = implicit_adjoint.backward(
                     one_form(model), self.code, False, times, 0.0, tau, trace, *one, no_record(model)
                 )
+                model.raise_pending()
+                if bad >= 0:
+                    raise ConvergenceError(f"{self.label}: the matrix of the step is singular; take a smaller dt.")
                 for each, row in zip((lx, lu, out), one, strict=True):
                     each[..., i] = row
         model.raise_pending()
@@ -212,6 +231,23 @@ def one_form(model: Model) -> System:
     whole, numbers = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 12))
     forces = Forces(whole, np.zeros(0, dtype=np.int64), numbers, np.zeros((0, 10)), np.zeros((0, 2), dtype=np.int64))
     return system._replace(forces=forces)
+
+
+def differentiable(model: Model) -> Model:
+    """The model with derivatives of all forces in its table, by checked differences where the user gives none."""
+    forces = model.system.forces
+    if forces is None:
+        return model
+    address, added = forces.address.copy(), []
+    for k, force in enumerate(model.mechanism.forces):
+        if forces.kind[k, 0] == USER_FORCE and address[k, 1] == 0:
+            added.append(force_derivatives(force))
+            address[k, 1] = added[-1].address
+    if not added:
+        return model
+    # the model owns the functions whose addresses its table holds
+    system = model.system._replace(forces=forces._replace(address=address))
+    return replace(model, system=system, callbacks=(*model.callbacks, *added))
 
 
 def no_record(model: Model) -> Any:
@@ -402,11 +438,22 @@ class LinearlyImplicitEuler(Implicit):
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
     ) -> Chunk:
         """All steps in one compiled call."""
+        # derivatives of forces are part of the step
+        given, model = model, differentiable(self.inner(model))
         if self.linear == "direct":
-            return super().rollout(model, memory, clock, k, steps, every, control)
+            chunk = super().rollout(model, memory, clock, k, steps, every, control)
+        else:
+            chunk = self._conjugate(model, memory, clock, k, steps, every, control)
+        if len(model.callbacks) > len(given.callbacks):
+            model.raise_pending()
+        return chunk
+
+    def _conjugate(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
+    ) -> Chunk:
+        """The same by conjugate gradients."""
         from leastaction.kernels import implicit_cg
 
-        model = self.inner(model)
         rows = saved_rows(k, steps, every)
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
         done, status = implicit_cg.rollout(

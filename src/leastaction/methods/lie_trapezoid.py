@@ -11,6 +11,7 @@ from leastaction.kernels.counts import LAST
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.lie_trapezoid_linear import TrapezoidStep, trapezoid_derivative
+from leastaction.methods.memory import Field, numbers
 from leastaction.methods.parameters import PARAMETERS, collect, columns
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
@@ -69,6 +70,11 @@ class LieTrapezoid(Method):
         legendre.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
         past = np.zeros(model.nv)
         return {"x": x, "p": p, "last": past, "before": past.copy(), "known": np.zeros(1, dtype=np.int64)}
+
+    def layout(self, model: Model) -> dict[str, Field]:
+        """Coordinates, momenta, and the displacements of the last two steps, as far as there were any."""
+        one = Field((model.nv,))
+        return {"x": Field((model.nq,)), "p": one, "last": one, "before": one, "known": numbers(2)}
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The user's q, and v = M^-1 p."""

@@ -34,12 +34,13 @@ from leastaction.methods.maximal_bounds import (
     pyramid,
 )
 from leastaction.methods.maximal_checks import FAILURES, check_apart, failure_words, too_fast
-from leastaction.methods.maximal_contacts import expect, mean_contacts
+from leastaction.methods.maximal_contacts import expect, mean_contacts, step_fields
 from leastaction.methods.maximal_fourth import SUPPORTS as FOURTH
-from leastaction.methods.maximal_fourth import past_of, roll
+from leastaction.methods.maximal_fourth import past_fields, past_of, roll
 from leastaction.methods.maximal_linear import PARAMETERS, NoStepError, Problem, step_derivative
 from leastaction.methods.maximal_servos import bounded_servos
 from leastaction.methods.maximal_whole import chosen, refuse, rollout
+from leastaction.methods.memory import Field
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.contacts import ContactTable, contact_table
 from leastaction.model.couplings import elimination, spring_pairs
@@ -171,6 +172,12 @@ class Maximal(Method):
             }  # fmt: skip
         return memory
 
+    def layout(self, model: Model) -> dict[str, Field]:
+        """Coordinates, momenta, the last steps, and the contacts and limits of the last one."""
+        refuse(self.choice, model)
+        past = past_fields(model) if self._order == 4 else step_fields(model, touch_of(model), self.cone)
+        return {"x": Field((model.nq,)), "p": Field((model.nv,)), **past}
+
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The user's q, and v = M^-1 p."""
         from leastaction.kernels import legendre
@@ -262,27 +269,35 @@ class Maximal(Method):
         tau = np.zeros((0, model.nv)) if control is None else model.check_v(control, "control")[None]
         for parts in (1, *_PARTS):
             # a run takes a step without a solution in parts, too
-            memory, each = self._begin(model, state), []
+            memory, each, struck = self._begin(model, state), [], []
             memory["known"][3] = 0
             if end is not None and parts == 1:
                 expect(model, memory, end, dt)
             for i in range(parts):
                 clock = Clock(state.t + i * dt / parts, dt / parts)
+                q, v = (state.q, state.v) if i == 0 else self.state(model, memory)
                 chunk, rows = self._roll(model, memory, clock, 0, 1, 1, Control(tau), seen=True)
                 model.raise_pending()
                 if chunk.failure is not None:
                     break
                 each.append(rows)
+                struck.append(self._striking(model, memory, rows, q, v, dt, dt / parts))
             if len(each) == parts:
                 break
         else:
             raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
-        found, touching = mean_contacts(each), touch_of(model)
+        return mean_contacts(each, struck)
+
+    def _striking(
+        self, model: Model, memory: Memory, found: FloatArray, q: FloatArray, v: FloatArray, dt: float, length: float
+    ) -> NDArray[np.bool_]:
+        """Which contacts (n,) bounce in a part of a step that began at q, v; their features are those of the memory."""
+        touching = touch_of(model)
         if touching is None or "restitution" not in model.features:
-            return found, np.zeros(len(found), dtype=bool)
-        here, lively = touch_at(model, memory, state.q), touching.table.contacts.numbers[:, 1]
+            return np.zeros(len(found), dtype=bool)
+        here, lively = touch_at(model, memory, q), touching.table.contacts.numbers[:, 1]
         rest, more = self._rest(model)
-        return found, bouncing(here, found, state.v, lively, rest + more * dt, dt)
+        return bouncing(here, found, v, lively, rest + more * dt, length)
 
     def _held(self, model: Model, memory: Memory, clock: Clock, k: int, control: Control) -> Control:
         """The control of step k, sampled at its start, for all of its parts."""

@@ -33,16 +33,19 @@ from leastaction.methods.maximal_euler_rows import (
     plan_of,
     row_poses,
     tangents,
-    turning,
     user_rows,
 )
 from leastaction.methods.maximal_euler_solve import Equalities, Problem, Solution, solve_step
+from leastaction.methods.memory import Field
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.configuration import retract
 from leastaction.model.model import Model, State
 from leastaction.spatial import se3
 
 FRICTION = ("qp", "staggered")
+
+# The nearest q is found where one more correction is smaller than this part of the step's motion.
+_NEAR = 1e-12
 
 # Bodies of a first state that interpenetrate by more than this, in metres, are refused.
 _DEEP = 1e-9
@@ -120,16 +123,22 @@ class MaximalEuler(Method):
         return memory
 
     def check_memory(self, model: Model, state: State, memory: Memory) -> None:
-        """Raise ModelError unless the memory has the arrays that a step needs; what has drifted apart is allowed."""
-        expected = self._begin(model, state)
-        wanted = {name: (array.shape, str(array.dtype)) for name, array in expected.items()}
-        given = {name: (array.shape, str(array.dtype)) for name, array in memory.items()}
-        if given != wanted:
-            raise ModelError(f"{self.label}: the arrays of the method's memory are {given}, expected {wanted}.")
-        if not all(np.isfinite(array).all() for array in memory.values()):
-            raise ModelError(f"{self.label}: the method's memory is not finite.")
-        if not (np.allclose(memory["q"], state.q) and np.allclose(memory["v"], state.v)):
-            raise ModelError(f"{self.label}: the method's memory contradicts the last state.")
+        """Raise ModelError unless the memory has what a step needs; bodies that have drifted apart are allowed."""
+        super().check_memory(model, state, memory)
+        R = memory["E"][:, :3, :3]
+        square = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(initial=0.0)
+        if not square < 1e-6 or not (memory["E"][:, 3] == (0.0, 0.0, 0.0, 1.0)).all():
+            raise ModelError(f"{self.label}: memory 'E' does not hold poses.")
+
+    def layout(self, model: Model) -> dict[str, Field]:
+        """Poses and twists of the bodies, coordinates and velocities, and the impulses of the last step."""
+        plan = plan_of(model)
+        nb, capacity = len(plan.limbs), plan.contacts.capacity if plan.contacts else 0
+        points = sum(len(bearing.rows) for bearing in self._bearings(model))
+        return {
+            "E": Field((nb, 4, 4)), "phi": Field((nb, 6)), "q": Field((model.nq,)), "v": Field((model.nv,)),
+            "rates": Field((model.nv,)), "impulses": Field((capacity, 4)), "bearings": Field((points,)),
+        }  # fmt: skip
 
     def _begin(self, model: Model, state: State) -> Memory:
         """Memory at a state, whether or not it can be a first one."""
@@ -142,7 +151,9 @@ class MaximalEuler(Method):
         impulses = np.zeros((capacity, 4))
         impulses[:, 0] = -1.0
         points = sum(len(bearing.rows) for bearing in self._bearings(model))
-        return {"E": E, "phi": phi, "q": q, "v": v, "impulses": impulses, "bearings": np.zeros(points)}
+        return {
+            "E": E, "phi": phi, "q": q, "v": v, "rates": v.copy(), "impulses": impulses, "bearings": np.zeros(points),
+        }  # fmt: skip
 
     def _bearings(self, model: Model) -> tuple[Points, ...]:
         """Points of the joints with bearings."""
@@ -270,9 +281,9 @@ def assemble(
     F = (np.einsum("bij,bj->bi", plan.bodies.inertia, phi) + h * body_forces(model, plan, t, E, phi, P)).ravel()
     F = F + h * (R.T @ forces)
     if plan.armature.any():
-        # the rates' own derivatives: R phidot + Rdot phi, and Rdot J = -R Jdot
+        # rotors keep the rates of their joints, whatever these do to the twists of the bodies
         M += R.T @ (plan.armature[:, None] * R)
-        F = F + R.T @ (plan.armature * (R @ (phi + h * turning(model, plan, q, v)).ravel()))
+        F = F + R.T @ (plan.armature * memory["rates"])
     dry = np.flatnonzero(plan.friction > 0)
     in_loops, sizes = loop_friction(model, plan, E)
     C_matrix, T_matrix = C.matrix(), T.matrix()
@@ -295,17 +306,21 @@ def _move(model: Model, memory: Memory, step: _Step, found: Solution, h: float) 
     q = retract(model, memory["q"], h * (step.R @ found.phi))
     if not model.on_splines(q):
         return False
-    J = joint_axes(model, plan, q)
+    J, M = joint_axes(model, plan, q), plan.bodies.inertia
+    moved = h * h * float(np.einsum("bi,bij,bj->", phi, M, phi))
     for _ in range(6):
         change = _nearest(model, J, _drift(model, q, E), np.zeros(model.nv))
         q = retract(model, q, change)
         if not model.on_splines(q):
             return False
         J = joint_axes(model, plan, q)
-        if np.abs(change).max(initial=0.0) < 1e-8:
+        # relative to the motion of the step, both in the metric of mass
+        twists = J @ change
+        if np.einsum("bi,bij,bj->", twists, M, twists) <= _NEAR**2 * moved:
             break
     memory["E"], memory["phi"], memory["q"] = E, phi, model.check_q(q)
-    memory["v"] = _nearest(model, J, phi, plan.armature * (step.R @ found.phi))
+    memory["rates"] = step.R @ found.phi
+    memory["v"] = _nearest(model, J, phi, plan.armature * memory["rates"])
     if step.touching is not None:
         kept = memory["impulses"]
         kept[:] = 0.0

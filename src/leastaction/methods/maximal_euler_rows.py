@@ -220,16 +220,6 @@ def joint_axes(model: Model, plan: Plan, q: FloatArray) -> FloatArray:
     return J
 
 
-def turning(model: Model, plan: Plan, q: FloatArray, v: FloatArray) -> FloatArray:
-    """Jdot v (nb, 6): accelerations of the bodies at constant rates of the joints."""
-    from leastaction.kernels import redmax
-
-    out, rates = np.zeros((1, len(plan.limbs), 6)), np.zeros((1, len(plan.limbs), 6))
-    bodies = plan.bodies
-    redmax.products(model.system, bodies.carrier, q, v, bodies.rows, bodies.frames, v[None], out, rates)
-    return np.asarray(rates[0])
-
-
 def body_poses(model: Model, plan: Plan, q: FloatArray) -> FloatArray:
     """Poses (nb, 4, 4) at q."""
     from leastaction.kernels import entries

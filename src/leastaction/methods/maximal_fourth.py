@@ -6,6 +6,7 @@ import numpy as np
 
 from leastaction.methods.base import Chunk, Clock, Control, Memory, counted_chunk, new_counts, saved_rows
 from leastaction.methods.maximal_checks import body_of_row, too_fast
+from leastaction.methods.memory import TINY, Field, numbers
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
 from leastaction.solve.solvers import Solver
@@ -28,6 +29,11 @@ _BALANCE = np.array([[[8.0, -1.0], [-16.0, 8.0]], [[0.0, 0.0], [0.0, 0.0]]]) / 3
 def past_of(model: Model) -> Memory:
     """Memory of the last two steps, empty: coordinates at their nodes, their lengths, and their number."""
     return {"past": np.zeros((4, model.nq)), "lengths": np.ones(2), "known": np.zeros(1, dtype=np.int64)}
+
+
+def past_fields(model: Model) -> dict[str, Field]:
+    """What ``past_of`` makes."""
+    return {"past": Field((4, model.nq)), "lengths": Field((2,), TINY), "known": numbers(2)}
 
 
 def roll(

@@ -13,7 +13,7 @@ from leastaction.kernels.layout import COM, INERTIA, MASS
 from leastaction.methods.base import Memory
 from leastaction.methods.closing import link_rows
 from leastaction.methods.derivative import StepDerivative
-from leastaction.methods.galerkin_links_linear import Tangent
+from leastaction.methods.galerkin_links_linear import start_projector
 from leastaction.model.checks import FloatArray
 from leastaction.model.configuration import difference, retract
 from leastaction.model.model import Model, State
@@ -29,9 +29,6 @@ _POINT = 0.01
 
 # Part of the barrier over which the step is differenced.
 _BARRIER = 1e-3
-
-# Displacement over which velocity constraints are differenced.
-_SLIGHT = 1e-6
 
 
 class NoStepError(Exception):
@@ -153,47 +150,9 @@ def step_derivative(problem: Problem, effort: FloatArray, parameters: tuple[str,
     A = out[:, : 2 * n]
     if link_rows(model):
         # directions that break loops are first projected on those that do not
-        A = A @ _projector(model, state)
+        A = A @ start_projector(model, state)
     C = {name: _by_parameter(problem, name) for name in parameters}
     return StepDerivative(A, out[:, 2 * n :], end, C)
-
-
-def _projector(model: Model, state: State) -> FloatArray:
-    """(2 nv, 2 nv): on the tangent space of loops and constraints, position first, then velocity, in the mass metric.
-
-    Rows of loops and constraints are exact. Differences of gaps would not do: rows that are redundant because they are
-    zero, as those of a flat loop across its plane, would be noise that counts as rows.
-    """
-    tangent = Tangent(model, state)
-    found = [each for each in model.mechanism.constraints if each.kind == "velocity"]
-    if not found:
-        return tangent.projector()
-    # by velocities: the Jacobians of the user
-    rows = []
-    for constraint in found:
-        links, reach = tangent.bodies(constraint.bodies)
-        rows.append(constraint.matrix(links, (reach @ tangent.u).reshape(-1, 6)) @ reach @ tangent.T)
-    # by displacements, which no function of the user knows
-    by_place = np.zeros((sum(map(len, rows)), model.nv))
-    for j, step in enumerate(_SLIGHT * np.eye(model.nv)):
-        ahead, behind = (_slips(model, retract(model, state.q, s * step), state.v, state.t) for s in (1.0, -1.0))
-        by_place[:, j] = (ahead - behind) / (2.0 * _SLIGHT)
-    return tangent.projector(np.vstack(rows), by_place)
-
-
-def _slips(model: Model, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
-    """Values of all velocity constraints."""
-    from leastaction.kernels import legendre
-    from leastaction.kernels.layout import VELOCITY
-
-    x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
-    gap, rate = np.zeros(link_rows(model)), np.zeros(link_rows(model))
-    legendre.enter(model.system, q.copy(), v.copy(), x, u, p)
-    legendre.gaps(model.system, t, x, u, gap, rate)
-    model.raise_pending()
-    table: Any = model.system.constraints
-    kinds = np.repeat(table.kind[:, 0], table.kind[:, 4])
-    return np.asarray(rate[model.constraint_size :][kinds == VELOCITY])
 
 
 def _by_parameter(problem: Problem, name: str) -> dict[Any, FloatArray]:

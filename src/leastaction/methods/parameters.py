@@ -112,8 +112,9 @@ def joint_force(model: Model, part: Column, q: FloatArray, v: FloatArray) -> Flo
     if part.name == "damping":
         out[part.rate] = -v[part.rate]
         return out
-    view = model.joints[part.key]
-    joint, here, i = view.joint, q[view.q], part.place[0]
+    # the spring of the joint itself, without those of servos
+    view, joint = model.joints[part.key], model.mechanism.joints[part.key]
+    here, i = q[view.q], part.place[0]
     if view.kind == "free":
         if i < 3:
             out[view.v.start : view.v.start + 3] = -_ball_force(here[3:], joint.rest[3:], i)

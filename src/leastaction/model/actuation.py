@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.model.checks import FloatArray, check_name, check_number, frozen, quoted
+from leastaction.model.checks import FloatArray, check_name, check_number, check_vector, frozen, quoted
 from leastaction.model.elements import Actuator, Joint
 from leastaction.model.joints import Law, layout
 
@@ -30,6 +30,11 @@ def check_actuator(actuator: Actuator, joint: Joint | None) -> None:
     actuator.target = check_number(actuator.target, f"{where}: target")
     if actuator.effort is not None:
         actuator.effort = check_number(actuator.effort, f"{where}: effort", positive=True)
+    if actuator.input_range is not None:
+        low, high = (float(x) for x in check_vector(actuator.input_range, 2, f"{where}: input_range"))
+        if low > high:
+            raise ModelError(f"{where}: input_range: {low:g} is above {high:g}.")
+        actuator.input_range = (low, high)
     # whole number within the joint
     if isinstance(actuator.coordinate, bool) or not isinstance(actuator.coordinate, (int, np.integer)):
         raise ModelError(f"{where}: coordinate must be a whole number, got {actuator.coordinate!r}.")
@@ -160,6 +165,8 @@ def forces_of_inputs(model: Model, inputs: Any) -> FloatArray:
 
 def _force(actuator: Actuator, value: FloatArray, bounded: bool) -> FloatArray:
     """What an input adds to the generalised force of the joint."""
+    if bounded and actuator.input_range is not None:
+        value = np.clip(value, *actuator.input_range)
     if actuator.is_servo:
         gain = actuator.kp if actuator.kp > 0 else actuator.kd
         return np.asarray(actuator.gear * gain * (value - actuator.target))

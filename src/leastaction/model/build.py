@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from leastaction.errors import ModelError
 from leastaction.kernels import layout as kl
 from leastaction.model.actuation import with_servos
 from leastaction.model.checks import WORLD, FloatArray
@@ -67,7 +68,7 @@ def build(mechanism: Mechanism) -> Model:
     shares = {
         twin.joint: f" (behind it is a part of '{twin.body}', cut there to close a loop)" for twin in twins.values()
     }
-    check_singular(tree, [f"joint '{name}'{shares.get(name, '')}" for name in rows.joint], rows.splines)
+    check_singular(tree, [_label(mechanism, name, shares.get(name, "")) for name in rows.joint], rows.splines)
     # forces, springs, loops
     passive, law_callbacks = passive_table(mechanism, views)
     forces, force_callbacks = force_table(mechanism, places)
@@ -78,6 +79,7 @@ def build(mechanism: Mechanism) -> Model:
     extra = (None, None, None) if plain else (forces, loops, constraints)
     return Model(
         mechanism=given,
+        described=given.copy(),
         split=mechanism,
         twins=twins,
         topology=graph,
@@ -90,6 +92,11 @@ def build(mechanism: Mechanism) -> Model:
         inequalities=inequalities,
         callbacks=(*law_callbacks, *force_callbacks, *constraint_callbacks, *inequality_callbacks),
     )
+
+
+def _label(mechanism: Mechanism, joint: str, more: str) -> str:
+    """A joint and the body that it carries, in words."""
+    return f"joint '{joint}' of body '{mechanism.joints[joint].child}'{more}" if joint else WORLD
 
 
 @lru_cache(maxsize=64)
@@ -130,6 +137,11 @@ def _write_rows(
         mass = combine(groups[leader])
         if mass.mass > 0:
             check_inertia(mass.mass, mass.inertia, f"body '{leader}' with what is fixed to it")
+        elif mass.inertia.any():
+            raise ModelError(
+                f"body '{leader}' with what is fixed to it has inertia and no mass, which no body has. Give it a mass; "
+                f"or leave its inertia out, and give the inertia of a rotor as the armature of joint '{name}'."
+            )
         row, carry = _write_joint(rows, joint, base, mass)
         link = carry @ inverse_pose(joint.child_frame)
         places[joint.child] = Place(row, link)

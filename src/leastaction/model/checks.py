@@ -37,14 +37,34 @@ def quoted(names: Any) -> str:
     return ", ".join(f"'{name}'" for name in names) or "none"
 
 
+def printable(text: Any) -> str:
+    """Words from a file for a message or a page: what does not print, such as codes for a terminal, as escapes."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+
+
+MAX_NAME = 1000
+"""Longest name, in characters."""
+
+# line and paragraph separators, and marks that turn the direction of what follows
+_UNSEEN = frozenset((0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+
+
 def check_name(value: Any, what: str) -> str:
-    """A nonempty string without control characters."""
+    """A nonempty string without control characters (C0, C1) and halves of characters, which no file can hold."""
     if not isinstance(value, str):
         raise ModelError(f"{what}: a name must be a string, got {value!r}.")
     if not value.strip():
         raise ModelError(f"{what}: a name must not be empty.")
-    if any(ord(c) < 32 or ord(c) == 127 for c in value):
+    if len(value) > MAX_NAME:
+        long = f"{len(value)} characters, at most {MAX_NAME} are taken"
+        raise ModelError(f"{what}: the name {value[:40]!r}... has {long}.")
+    if any(ord(c) < 32 or 127 <= ord(c) < 160 for c in value):
         raise ModelError(f"{what}: the name {value!r} has control characters; use printable ones.")
+    if any(0xD800 <= ord(c) < 0xE000 or ord(c) in _UNSEEN for c in value):
+        raise ModelError(
+            f"{what}: the name {value!a} has characters that are none by themselves, or that hide or turn others; "
+            "use printable ones."
+        )
     return value
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from leastaction.errors import ModelError
 from leastaction.model.checks import WORLD, FloatArray, check_name, check_result
+from leastaction.model.differences import checked_differences, moved
 
 KINDS = ("equality", "velocity", "inequality")
 
@@ -89,6 +90,17 @@ class Constraint:
         n = 6 * len(self.bodies)
         return self._call("hessian", (n, n), (*self._arguments(poses, twists), multipliers))
 
+    def curvatures(self, poses: FloatArray) -> FloatArray:
+        """Derivatives (size, 6k, 6k) of the rows of the Jacobian of an equality; columns say by what.
+
+        The user's Hessian, or checked central differences of the Jacobian.
+        """
+        if self.hessian is not None:
+            return np.array([self.curvature(poses, unit) for unit in np.eye(self.size)])
+        return checked_differences(
+            lambda xi: self.matrix(moved(poses, xi)), 6 * len(self.bodies), f"{self.label}: jacobian", "hessian="
+        )
+
     def check(
         self,
         poses: FloatArray | None = None,
@@ -122,7 +134,7 @@ class Constraint:
                 shift = delta.reshape(k, 6)
                 change = self.value(poses, twists + shift) - self.value(poses, twists - shift)
             else:
-                change = self.value(_moved(poses, delta)) - self.value(_moved(poses, -delta))
+                change = self.value(moved(poses, delta)) - self.value(moved(poses, -delta))
             expected[:, j] = change / (2 * step)
         self._compare("jacobian", self.matrix(poses, twists), expected, tolerance)
         # the optional ones
@@ -135,7 +147,7 @@ class Constraint:
     def _bias(self, poses: FloatArray, twists: FloatArray, step: float) -> FloatArray:
         """Velocity bias by central differences along the motion."""
         delta = step * twists.ravel()
-        ahead, behind = _moved(poses, delta), _moved(poses, -delta)
+        ahead, behind = moved(poses, delta), moved(poses, -delta)
         if self.kind == "velocity":
             return (self.value(ahead, twists) - self.value(behind, twists)) / (2 * step)
         return (self.matrix(ahead) - self.matrix(behind)) @ twists.ravel() / (2 * step)
@@ -147,7 +159,7 @@ class Constraint:
         for j in range(n):
             delta = np.zeros(n)
             delta[j] = step
-            change = self.matrix(_moved(poses, delta), twists) - self.matrix(_moved(poses, -delta), twists)
+            change = self.matrix(moved(poses, delta), twists) - self.matrix(moved(poses, -delta), twists)
             out[:, j] = change.T @ multipliers / (2 * step)
         return out
 
@@ -175,10 +187,3 @@ class Constraint:
         if function is None:
             raise ModelError(f"{self.label}: {what} is needed; give {what}=.")
         return check_result(function(*arguments), shape, f"{self.label}: {what}")
-
-
-def _moved(poses: FloatArray, delta: FloatArray) -> FloatArray:
-    """Poses (k, 4, 4) moved by E exp(xi), xi stacked in delta (6k,)."""
-    from leastaction.spatial import se3
-
-    return np.asarray(poses @ se3.exp(delta.reshape(-1, 6)))

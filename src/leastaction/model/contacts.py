@@ -2,7 +2,8 @@
 
 Every collision shape of a moving body meets the ground. Two bodies meet where ``add_contact`` names them; neighbours in
 the tree are no exception once they are named. A pair with "world" is one with the ground, and takes the place of the
-body's ordinary contact with it.
+body's ordinary contact with it; where it names a shape, the other shapes of the body touch the ground by pairs of their
+own or not at all. A margin lets two shapes touch before they meet: it raises the ground, or thickens a round shape.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from leastaction.errors import ModelError
 from leastaction.kernels import contact_layout as cl
-from leastaction.model.checks import WORLD, FloatArray
+from leastaction.model.checks import WORLD, FloatArray, check_array, check_contact, check_name, check_number, frozen
 from leastaction.model.joints import plane_basis
 from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Shape, Sphere
 
@@ -73,7 +74,8 @@ class _Tables:
     points: list[FloatArray] = field(default_factory=list)
     heights: list[float] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    known: dict[str, list[int]] = field(default_factory=dict)
+    known: dict[str, dict[int, int]] = field(default_factory=dict)
+    thicker: dict[tuple[int, float], int] = field(default_factory=dict)
     meshes: set[int] = field(default_factory=set)
 
     def add_shape(self, code: int, row: int, frame: FloatArray, size: Any, reach: float, *counts: int) -> int:
@@ -104,6 +106,38 @@ class _Tables:
         self.names.append(names)
 
 
+def two_bodies(a: Any, b: Any, where: str) -> frozenset[str]:
+    """Two different body names."""
+    names = frozenset((check_name(a, where), check_name(b, where)))
+    if len(names) != 2:
+        raise ModelError(f"{where}: the two bodies are the same, '{a}'.")
+    return names
+
+
+def check_pair(pair: ContactPair) -> frozenset[str]:
+    """Check a contact pair in place; its two bodies."""
+    where = f"contact '{pair.a}' and '{pair.b}'"
+    names = two_bodies(pair.a, pair.b, where)
+    pair.friction, pair.restitution = check_contact(pair.friction, pair.restitution, where)
+    pair.margin = check_number(pair.margin, f"{where}: margin", nonnegative=True)
+    # points placed by hand
+    if pair.points is not None:
+        points = check_array(pair.points, f"{where}: points")
+        if points.ndim != 2 or points.shape[1] != 3 or len(points) == 0:
+            raise ModelError(f"{where}: points must be an array (n, 3), got shape {points.shape}.")
+        pair.points = frozen(points)
+    # one shape of each body, or all
+    chosen = tuple(pair.shapes) if isinstance(pair.shapes, (tuple, list)) else ()
+    whole = all(i is None or (isinstance(i, (int, np.integer)) and not isinstance(i, bool) and i >= 0) for i in chosen)
+    if len(chosen) != 2 or not whole:
+        raise ModelError(f"{where}: shapes must be two whole numbers or None, got {pair.shapes!r}.")
+    pair.shapes = (None if chosen[0] is None else int(chosen[0]), None if chosen[1] is None else int(chosen[1]))
+    for name, i in ((pair.a, pair.shapes[0]), (pair.b, pair.shapes[1])):
+        if i is not None and (name == WORLD or (name == pair.a and pair.points is not None)):
+            raise ModelError(f"{where}: '{name}' has no shapes in this pair; give None for it.")
+    return names
+
+
 def contact_table(mechanism: Mechanism, places: dict[str, Place]) -> ContactTable:
     """All pairs of shapes that may touch.
 
@@ -125,7 +159,7 @@ def contact_table(mechanism: Mechanism, places: dict[str, Place]) -> ContactTabl
             excluded = frozenset((name, WORLD)) in mechanism.contact_excludes
             if places[name].row == 0 or name in by_hand or excluded:
                 continue
-            for s in _shapes(out, mechanism, places, name):
+            for s in _shapes(out, mechanism, places, name).values():
                 out.add_pair(s, ground, mechanism.ground.friction, mechanism.ground.restitution, (name, WORLD))
         if not out.pairs:
             out.notes.append("ground: no moving body has a collision shape, so nothing touches it.")
@@ -177,7 +211,7 @@ def _add_pair(
         raise ModelError(f"{where}: a pair with the world is one with the ground; call add_ground as well.")
     # the two sides
     sides: list[list[int]] = []
-    for name, points in ((pair.a, pair.points), (pair.b, None)):
+    for name, points, chosen in ((pair.a, pair.points, pair.shapes[0]), (pair.b, None, pair.shapes[1])):
         if points is not None and name != WORLD:
             place = places[name]
             sides.append([out.add_points(place.row, points @ place.pose[:3, :3].T + place.pose[:3, 3])])
@@ -186,7 +220,10 @@ def _add_pair(
         elif name == WORLD and ground is not None:
             sides.append([ground])
         else:
-            sides.append(_shapes(out, mechanism, places, name))
+            found = _shapes(out, mechanism, places, name)
+            if chosen is not None and chosen not in found:
+                raise ModelError(f"{where}: body '{name}' has no collision shape at place {chosen} of its shapes.")
+            sides.append(list(found.values()) if chosen is None else [found[chosen]])
             if not sides[-1]:
                 raise ModelError(
                     f"{where}: body '{name}' has no collision shape; give it one, or points= on the first body."
@@ -194,7 +231,29 @@ def _add_pair(
     for s in sides[0]:
         for t in sides[1]:
             _check_touch(out, s, t, where)
-            out.add_pair(s, t, pair.friction, pair.restitution, (pair.a, pair.b))
+            one, two = (s, t) if pair.margin == 0 else _thickened(out, s, t, pair.margin, where)
+            out.add_pair(one, two, pair.friction, pair.restitution, (pair.a, pair.b))
+
+
+def _thickened(out: _Tables, s: int, t: int, margin: float, where: str) -> tuple[int, int]:
+    """The two shapes with one of them thicker by the margin: the flat ground raised, or a sphere or capsule."""
+    exact = (cl.HALF_SPACE, cl.SPHERE, cl.CAPSULE)
+    k = next((k for code in exact for k in (s, t) if out.shapes[k][cl.CODE] == code), None)
+    if k is None:
+        raise ModelError(
+            f"{where}: a margin needs flat ground, a sphere or a capsule on one side; set it to zero or change a shape."
+        )
+    if (k, margin) not in out.thicker:
+        frame, sizes = np.eye(4), out.frames[k][12:15].copy()
+        frame[:3, :3], frame[:3, 3] = out.frames[k][:9].reshape(3, 3), out.frames[k][9:12]
+        if out.shapes[k][cl.CODE] == cl.HALF_SPACE:
+            frame[:3, 3] += margin * frame[:3, 2]
+        else:
+            sizes[0] += margin
+        reach = float(out.frames[k][15]) + margin
+        out.thicker[k, margin] = out.add_shape(out.shapes[k][cl.CODE], out.shapes[k][1], frame, sizes, reach)
+    thick = out.thicker[k, margin]
+    return (thick, t) if k == s else (s, thick)
 
 
 _SOLID = (cl.SPHERE, cl.CAPSULE, cl.CYLINDER, cl.BOX)
@@ -222,12 +281,14 @@ def _check_touch(out: _Tables, s: int, t: int, where: str) -> None:
     )
 
 
-def _shapes(out: _Tables, mechanism: Mechanism, places: dict[str, Place], name: str) -> list[int]:
-    """Numbers of the collision shapes of a body, which are written on first use."""
+def _shapes(out: _Tables, mechanism: Mechanism, places: dict[str, Place], name: str) -> dict[int, int]:
+    """Numbers of the collision shapes of a body by their place in it; they are written on first use."""
     if name not in out.known:
         place = places[name]
-        listed = [shape for shape in mechanism.bodies[name].shapes if shape.collision]
-        out.known[name] = [_add_shape(out, shape, place.row, place.pose @ shape.at, name) for shape in listed]
+        listed = {i: shape for i, shape in enumerate(mechanism.bodies[name].shapes) if shape.collision}
+        out.known[name] = {
+            i: _add_shape(out, shape, place.row, place.pose @ shape.at, name) for i, shape in listed.items()
+        }
     return out.known[name]
 
 

@@ -15,6 +15,7 @@ from leastaction.model.bearing import Bearing
 from leastaction.model.checks import FloatArray, frozen
 from leastaction.model.inertia import MassProperties
 from leastaction.model.joints import JointPart, Law
+from leastaction.model.record import Record
 from leastaction.model.shapes import Shape
 from leastaction.model.spline import Spline
 
@@ -24,7 +25,7 @@ def _identity() -> FloatArray:
 
 
 @dataclass(eq=False)
-class Body:
+class Body(Record):
     """A rigid link.
 
     Attributes:
@@ -52,7 +53,7 @@ Coefficients = FloatArray | tuple[float | Law, ...]
 
 
 @dataclass(eq=False)
-class Joint:
+class Joint(Record):
     """A joint between two bodies; one whose child already has a parent closes a loop.
 
     pose_child = pose_parent @ parent_frame @ motion(q) @ inverse(child_frame).
@@ -168,7 +169,7 @@ class Joint:
 
 
 @dataclass(eq=False)
-class Frame:
+class Frame(Record):
     """A named pose (4, 4) on a body (or on "world")."""
 
     name: str
@@ -177,7 +178,7 @@ class Frame:
 
 
 @dataclass(eq=False)
-class Ground:
+class Ground(Record):
     """A plane that every collision shape touches: points x with normal . x >= height.
 
     Attributes:
@@ -198,7 +199,7 @@ class Ground:
 
 
 @dataclass(eq=False)
-class ContactPair:
+class ContactPair(Record):
     """Two bodies that may touch.
 
     Attributes:
@@ -207,6 +208,8 @@ class ContactPair:
         friction: Coulomb coefficient.
         restitution: 0 (no bounce) to 1.
         points: (n, 3) contact points on body a in its link frame, placed by hand, or None to take the shapes.
+        shapes: place of one shape among those of body a and of body b; None stands for all of them.
+        margin: distance at which the two already touch, metres.
     """
 
     a: str
@@ -214,10 +217,19 @@ class ContactPair:
     friction: float
     restitution: float
     points: FloatArray | None = None
+    shapes: tuple[int | None, int | None] = (None, None)
+    margin: float = 0.0
+
+    def overlaps(self, other: ContactPair) -> bool:
+        """Whether some two shapes belong to both pairs."""
+        mine, theirs = ({p.a: p.shapes[0], p.b: p.shapes[1]} for p in (self, other))
+        return mine.keys() == theirs.keys() and all(
+            mine[name] is None or theirs[name] is None or mine[name] == theirs[name] for name in mine
+        )
 
 
 @dataclass(eq=False)
-class Actuator:
+class Actuator(Record):
     """A motor or servo on one velocity coordinate of a joint.
 
     The generalised force of a motor is gear * input, that of a servo gear * (kp (target - gear q) - kd gear v). Without
@@ -232,6 +244,7 @@ class Actuator:
         kp: position gain of a servo, N/m or N m/rad.
         kd: rate gain of a servo, N s/m or N m s/rad.
         target: where a servo pulls as long as its input says nothing else, metres or radians behind the gear.
+        input_range: (low, high) that inputs are cut to where limits are enforced, or None.
     """
 
     name: str
@@ -242,6 +255,7 @@ class Actuator:
     kp: float = 0.0
     kd: float = 0.0
     target: float = 0.0
+    input_range: tuple[float, float] | None = None
 
     @property
     def is_servo(self) -> bool:

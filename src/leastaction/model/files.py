@@ -17,6 +17,16 @@ MAX_MODEL_BYTES = 64 * 2**20
 MAX_RUN_BYTES = 4 * 2**30
 """Largest file of a run that is read, in bytes."""
 
+MAX_JSON_PARTS = 8_000_000
+"""Most lists, entries and values in a JSON text that is read: each takes many times the memory of its character."""
+
+
+def check_json_size(text: str) -> None:
+    """Refuse a JSON text of too many parts; counted before it is parsed."""
+    parts = sum(text.count(mark) for mark in ",[{")
+    if parts > MAX_JSON_PARTS:
+        raise ModelError(f"the JSON text is too large ({parts} parts, at most {MAX_JSON_PARTS} are read).")
+
 
 def check_path(path: str | os.PathLike[str]) -> Path:
     """The path as a ``Path``; anything that is not text or a path is refused."""
@@ -55,11 +65,15 @@ def read_file(path: Path, what: str = "file", limit: int = MAX_MODEL_BYTES) -> b
     try:
         descriptor = os.open(path, flags)
         with os.fdopen(descriptor, "rb") as stream:
-            _check_kind(path, os.fstat(stream.fileno()), what)
-            data = stream.read(limit + 1)
+            info = os.fstat(stream.fileno())
+            _check_kind(path, info, what)
+            # one byte more than there is now: room is made for what is asked
+            data = stream.read(min(info.st_size, limit) + 1)
     except OSError as error:
         raise ModelError(f"{path}: cannot read the {what}: {_reason(error)}.") from error
     # a file that grows while it is read is caught here
+    if len(data) > info.st_size:
+        raise ModelError(f"{path}: the {what} changes while it is read.")
     _check_size(path, len(data), what, limit)
     if not data.strip():
         raise ModelError(f"{path}: the {what} is empty.")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leastaction.errors import ModelError, UnsupportedError
+from leastaction.errors import ModelError
 from leastaction.model.checks import FloatArray, check_number, check_result, check_vector
+from leastaction.model.differences import checked_differences, moved
 from leastaction.model.force_base import (
     Force,
     at_time,
@@ -355,7 +356,8 @@ class Potential(Force):
         bodies: names, one or several.
         energy_function: poses (k, 4, 4) -> joules.
         gradient: poses -> (k, 6), d energy / d xi in E <- E exp(xi); the wrench is minus this.
-        hessian: poses -> (6k, 6k), d gradient / d xi; needed by methods that linearise.
+        hessian: poses -> (6k, 6k), d gradient / d xi. Without it, where a derivative is needed, it is taken by checked
+            central differences of the gradient; a gradient with a kink there is an error.
         name: for messages.
     """
 
@@ -397,12 +399,11 @@ class Potential(Force):
 
     def derivatives(self, t: float, poses: FloatArray, twists: FloatArray) -> tuple[FloatArray, FloatArray]:
         """K and D, each (6k, 6k)."""
-        if self.hessian is None:
-            raise UnsupportedError(
-                f"{self.label}: its derivative is needed; give hessian=, a function of the poses that returns "
-                "d gradient / d xi, (6k, 6k)."
-            )
         n = 6 * len(self.bodies)
+        if self.hessian is None:
+            give = "hessian=, a function of the poses that returns d gradient / d xi, (6k, 6k)"
+            by = checked_differences(lambda xi: self.wrenches(t, moved(poses, xi), twists), n, self.label, give)
+            return by.reshape(n, n), np.zeros((n, n))
         return -check_result(self.hessian(poses), (n, n), f"{self.label}: hessian"), np.zeros((n, n))
 
     def energy(self, t: float, poses: FloatArray) -> float:

@@ -13,7 +13,6 @@ from leastaction.model.actuation import check_actuator
 from leastaction.model.checks import (
     WORLD,
     FloatArray,
-    check_array,
     check_axis,
     check_contact,
     check_flag,
@@ -25,12 +24,14 @@ from leastaction.model.checks import (
     quoted,
 )
 from leastaction.model.constraints import Constraint
+from leastaction.model.contacts import check_pair, two_bodies
 from leastaction.model.elements import Actuator, Body, ContactPair, Frame, Ground, Joint
 from leastaction.model.forces import Force
 from leastaction.model.inertia import MassProperties, check_inertia, combine, inertia_matrix, massless
 from leastaction.model.joint_data import check_joint
 from leastaction.model.joints import check_coordinates
 from leastaction.model.pose import check_pose
+from leastaction.model.record import Record
 from leastaction.model.shapes import Mesh, Shape
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ FEATURES = ("friction", "damping", "limits", "armature", "contacts", "constraint
 """What ``Mechanism.without`` can remove."""
 
 
-class Mechanism:
+class Mechanism(Record):
     """Bodies, joints and what acts on them, by name.
 
     Attributes:
@@ -56,20 +57,26 @@ class Mechanism:
         notes: what a loader could not honour, what was assumed about a mesh.
     """
 
+    name: str
+    gravity: FloatArray
+    bodies: dict[str, Body]
+    joints: dict[str, Joint]
+    frames: dict[str, Frame]
+    actuators: dict[str, Actuator]
+    forces: list[Force]
+    constraints: list[Constraint]
+    contacts: list[ContactPair]
+    contact_excludes: set[frozenset[str]]
+    ground: Ground | None
+    limits_enforced: bool
+    notes: list[str]
+
     def __init__(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81)) -> None:
         self.name = check_name(name, "mechanism")
-        self.gravity: FloatArray = check_vector(gravity, 3, f"mechanism '{name}': gravity")
-        self.bodies: dict[str, Body] = {}
-        self.joints: dict[str, Joint] = {}
-        self.frames: dict[str, Frame] = {}
-        self.actuators: dict[str, Actuator] = {}
-        self.forces: list[Force] = []
-        self.constraints: list[Constraint] = []
-        self.contacts: list[ContactPair] = []
-        self.contact_excludes: set[frozenset[str]] = set()
-        self.ground: Ground | None = None
-        self.limits_enforced = False
-        self.notes: list[str] = []
+        self.gravity = check_vector(gravity, 3, f"mechanism '{name}': gravity")
+        self.bodies, self.joints, self.frames, self.actuators, self.ground = {}, {}, {}, {}, None
+        self.forces, self.constraints, self.contacts, self.contact_excludes = [], [], [], set()
+        self.limits_enforced, self.notes = False, []
 
     def add_body(
         self,
@@ -259,27 +266,29 @@ class Mechanism:
         return self.ground
 
     def add_contact(
-        self, a: str, b: str, friction: float = 0.5, restitution: float = 0.0, points: Any = None
+        self,
+        a: str,
+        b: str,
+        friction: float = 0.5,
+        restitution: float = 0.0,
+        points: Any = None,
+        shapes: tuple[int | None, int | None] = (None, None),
+        margin: float = 0.0,
     ) -> ContactPair:
-        """Let two bodies touch; ``points`` (n, 3) on body a, in its link frame, replace its shapes."""
-        where = f"contact '{a}' and '{b}'"
-        pair = _pair(a, b, where)
-        if any(frozenset((c.a, c.b)) == pair for c in self.contacts):
-            raise ModelError(f"{where}: these two bodies are already a contact pair.")
-        mu, e = check_contact(friction, restitution, where)
-        # points placed by hand
-        if points is not None:
-            points = check_array(points, f"{where}: points")
-            if points.ndim != 2 or points.shape[1] != 3 or len(points) == 0:
-                raise ModelError(f"{where}: points must be an array (n, 3), got shape {points.shape}.")
-            points = frozen(points)
-        contact = ContactPair(a, b, mu, e, points)
+        """Let two bodies touch; ``points`` (n, 3) on body a, in its link frame, replace its shapes.
+
+        ``shapes`` picks one shape of a and of b by its place in the body; ``margin`` (metres) lets them touch earlier.
+        """
+        contact = ContactPair(a, b, friction, restitution, points, shapes, margin)
+        check_pair(contact)
+        if any(((c.a, c.b) == (a, b) or (c.a, c.b) == (b, a)) and c.overlaps(contact) for c in self.contacts):
+            raise ModelError(f"contact '{a}' and '{b}': these two bodies are already a contact pair.")
         self.contacts.append(contact)
         return contact
 
     def exclude_contact(self, a: str, b: str) -> None:
         """Never let these two bodies touch."""
-        self.contact_excludes.add(_pair(a, b, "exclude_contact"))
+        self.contact_excludes.add(two_bodies(a, b, "exclude_contact"))
 
     def add_actuator(
         self,
@@ -292,11 +301,12 @@ class Mechanism:
         kp: float = 0.0,
         kd: float = 0.0,
         target: float = 0.0,
+        input_range: tuple[float, float] | None = None,
     ) -> Actuator:
         """Add a motor on one velocity coordinate of a joint, or with a gain kp or kd a servo; see ``Actuator``."""
         if name in self.actuators:
             raise ModelError(f"actuator '{name}': there is already an actuator of this name.")
-        actuator = Actuator(name, joint, gear, coordinate, effort, kp, kd, target)
+        actuator = Actuator(name, joint, gear, coordinate, effort, kp, kd, target, input_range)
         check_actuator(actuator, self.joints.get(joint) if isinstance(joint, str) else None)
         self.actuators[name] = actuator
         return actuator
@@ -341,8 +351,7 @@ class Mechanism:
         out.contacts = [dataclasses.replace(pair) for pair in self.contacts]
         out.contact_excludes = set(self.contact_excludes)
         out.ground = None if self.ground is None else dataclasses.replace(self.ground)
-        out.limits_enforced = self.limits_enforced
-        out.notes = list(self.notes)
+        out.limits_enforced, out.notes = self.limits_enforced, list(self.notes)
         return out
 
     def without(self, *features: str) -> Mechanism:
@@ -421,14 +430,12 @@ class Mechanism:
             self.ground.friction, self.ground.restitution = check_contact(
                 self.ground.friction, self.ground.restitution, "ground"
             )
-        seen = set()
+        seen: dict[frozenset[str], list[ContactPair]] = {}
         for pair in self.contacts:
-            where = f"contact '{pair.a}' and '{pair.b}'"
-            pair.friction, pair.restitution = check_contact(pair.friction, pair.restitution, where)
-            names = _pair(pair.a, pair.b, where)
-            if names in seen:
-                raise ModelError(f"{where}: these two bodies are a contact pair twice.")
-            seen.add(names)
+            others = seen.setdefault(check_pair(pair), [])
+            if any(pair.overlaps(other) for other in others):
+                raise ModelError(f"contact '{pair.a}' and '{pair.b}': these two bodies are a contact pair twice.")
+            others.append(pair)
 
     def _check_references(self) -> None:
         """Every body that something names exists."""
@@ -483,11 +490,3 @@ def _mass_properties(
         raise ModelError(f"{where}: {error}") from error
     properties = uniform if mass is None else uniform.scaled_to(mass)
     return properties if com is None else dataclasses.replace(properties, com=com)
-
-
-def _pair(a: Any, b: Any, where: str) -> frozenset[str]:
-    """Two different body names."""
-    names = frozenset((check_name(a, where), check_name(b, where)))
-    if len(names) != 2:
-        raise ModelError(f"{where}: the two bodies are the same, '{a}'.")
-    return names

@@ -14,7 +14,7 @@ from leastaction.errors import ModelError
 from leastaction.kernels.callbacks import Callback, take_pending
 from leastaction.kernels.layout import Constraints, System
 from leastaction.model.actuation import forces_of_inputs, servo_bound
-from leastaction.model.checks import FloatArray, check_number, frozen, quoted
+from leastaction.model.checks import LARGEST, FloatArray, check_number, frozen, quoted
 from leastaction.model.elements import Actuator, Joint
 from leastaction.model.joints import check_coordinates, layout
 from leastaction.model.loop_coordinates import recover_coordinates, recover_rates
@@ -70,6 +70,7 @@ class Model:
 
     Attributes:
         mechanism: the description it was built from (a copy).
+        described: the same once more, for files: what was built, whatever is done to ``mechanism`` later.
         split: what the arrays describe: the same, with bodies cut where loop joints carry something.
         twins: the parts that were cut off, by name; see ``leastaction.model.splitting``.
         topology: tree, loops and elimination order.
@@ -84,6 +85,7 @@ class Model:
     """
 
     mechanism: Mechanism
+    described: Mechanism
     split: Mechanism
     twins: dict[str, Twin]
     topology: Topology
@@ -140,6 +142,18 @@ class Model:
     def total_mass(self) -> float:
         """Mass of everything that moves, kg."""
         return float(self.system.tree.const[:, 12].sum())
+
+    @cached_property
+    def efforts(self) -> FloatArray:
+        """Largest generalised force (nv,) of a control, infinite where efforts are not enforced or bound a servo."""
+        out = np.full(self.nv, np.inf)
+        if self.mechanism.limits_enforced:
+            for view in self.joints.values():
+                out[view.v] = view.joint.effort
+            for each in self.mechanism.actuators.values():
+                if each.joint in self.joints and _is_bounded(each, self.mechanism):
+                    out[self.joints[each.joint].v.start + int(each.coordinate)] = np.inf
+        return frozen(out)
 
     @cached_property
     def features(self) -> frozenset[str]:
@@ -240,6 +254,12 @@ class Model:
     def _normalised(self, rows: FloatArray, where: str) -> FloatArray:
         """The rows (a new array) with unit quaternions; ``where`` names a row in an error."""
         for name, ball in self._balls:
+            # beyond this squares are no numbers, and the quaternion would become zero
+            large = np.flatnonzero((np.abs(rows[:, ball]) > LARGEST).any(axis=1))
+            if large.size:
+                raise ModelError(
+                    f"{where.format(int(large[0]))}: joint '{name}': its quaternion is beyond {LARGEST:g}."
+                )
             n = np.linalg.norm(rows[:, ball], axis=1)
             if (n < 1e-6).any():
                 row = where.format(int(np.flatnonzero(n < 1e-6)[0]))

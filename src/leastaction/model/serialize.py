@@ -50,7 +50,7 @@ def mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
         "forces": [force.to_dict() for force in mechanism.forces],
         "ground": None if ground is None else {**_contact_to_dict(ground), **_plane_to_dict(ground)},
         "contacts": [
-            {"a": pair.a, "b": pair.b, **_contact_to_dict(pair), "points": plain(pair.points)}
+            {"a": pair.a, "b": pair.b, **_contact_to_dict(pair), "points": plain(pair.points), **_picked(pair)}
             for pair in mechanism.contacts
         ],
         "contact_excludes": sorted(sorted(pair) for pair in mechanism.contact_excludes),
@@ -235,6 +235,20 @@ def _contact_to_dict(contact: Ground | ContactPair) -> dict[str, Any]:
     return {"friction": contact.friction, "restitution": contact.restitution}
 
 
+def _picked(pair: ContactPair) -> dict[str, Any]:
+    """Shapes and margin of a pair that does not take them all, or touches early."""
+    shapes = {} if pair.shapes == (None, None) else {"shapes": list(pair.shapes)}
+    return {**shapes, **({"margin": pair.margin} if pair.margin else {})}
+
+
+def _read_shapes(reader: Reader) -> tuple[Any, ...]:
+    """Places of one shape of each body, null for all of them."""
+    shapes = reader.take("shapes", [None, None])
+    if not isinstance(shapes, list) or len(shapes) != 2:
+        raise reader.fail("shapes", "a list of two whole numbers or nulls", shapes)
+    return tuple(shapes)
+
+
 def _plane_to_dict(ground: Ground) -> dict[str, Any]:
     out = {"normal": plain(ground.normal), "height": ground.height}
     # only ground that is not flat has a grid
@@ -257,10 +271,11 @@ def _read_contacts(out: Mechanism, reader: Reader) -> None:
     for item in reader.objects("contacts"):
         a, b = item.text("a"), item.text("b")
         numbers = (item.number("friction"), item.number("restitution"))
-        points = item.array("points", (-1, 3), None)
+        points, shapes = item.array("points", (-1, 3), None), _read_shapes(item)
+        margin = item.number("margin", 0.0)
         item.finish()
         with item.here():
-            out.add_contact(a, b, *numbers, points)
+            out.add_contact(a, b, *numbers, points, shapes, margin)
     # pairs that never touch
     for i, pair in enumerate(reader.items("contact_excludes", [])):
         names = _texts(reader, f"contact_excludes[{i}]", pair)
@@ -289,6 +304,7 @@ def _actuator_to_dict(actuator: Actuator) -> dict[str, Any]:
         "kp": actuator.kp,
         "kd": actuator.kd,
         "target": actuator.target,
+        **({} if actuator.input_range is None else {"input_range": list(actuator.input_range)}),
     }
 
 
@@ -301,6 +317,7 @@ def _read_actuator(out: Mechanism, reader: Reader) -> None:
         "kp": reader.number("kp", 0.0),
         "kd": reader.number("kd", 0.0),
         "target": reader.number("target", 0.0),
+        "input_range": reader.array("input_range", (2,), None),
     }
     reader.finish()
     with reader.here():

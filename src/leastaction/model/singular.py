@@ -1,4 +1,4 @@
-"""Find joints that move nothing: their articulated inertia is singular whatever the position."""
+"""Find joints that move nothing in some direction: their articulated inertia is singular whatever the position."""
 
 from __future__ import annotations
 
@@ -10,85 +10,95 @@ from leastaction.model.checks import FloatArray
 from leastaction.model.spline import Spline
 from leastaction.spatial import quaternion, se3
 
-# An articulated inertia this much smaller than the composite one is zero but for rounding.
-_RELATIVE = 1e-11
+# An articulated inertia that is not this many times larger than its own rounding is zero.
+_SAFETY = 100.0
 
 
 def check_singular(tree: kl.Tree, labels: list[str], splines: dict[int, Spline]) -> None:
-    """Raise if some row of the tree has no articulated inertia at a seeded random position.
+    """Raise if some joint has a direction without articulated inertia at a seeded random position.
 
-    The sweep is ``kernels/articulated.py`` in plain NumPy: it runs once, at build, and must not need the compiler.
+    The sweep is ``kernels/articulated.py`` in plain NumPy, each row in its own frame: it runs once, at build, and must
+    not need the compiler. Beside every inertia A goes a bound E of its rounding, from the same sizes, so that neither
+    units, nor the length of a chain, nor the rest of the mechanism decides what is zero.
     """
-    n = len(tree.rows)
-    axes, inertias = _axes_and_inertias(tree, splines)
-    composite = inertias.copy()
-    for i in range(n - 1, 0, -1):
-        parent = tree.rows[i, kl.PARENT]
-        composite[parent] += composite[i]
-    for i in range(n - 1, 0, -1):
-        A = inertias[i]
+    eps = float(np.finfo(float).eps)
+    axes, steps = _axes_and_steps(tree, splines)
+    inertias = np.array([_spatial_inertia(const) for const in tree.const])
+    errors = np.array([eps * _sizes(A) for A in inertias])
+    for i in range(len(tree.rows) - 1, 0, -1):
+        A, E = inertias[i], errors[i]
         first = tree.rows[i, kl.IU]
         count = 3 if tree.rows[i, kl.KIND] == kl.BALL else 1
         for k in range(first + count - 1, first - 1, -1):
             s = axes[k]
             h = A @ s
             d = float(s @ h) + tree.armature[k]
-            scale = float(s @ composite[i] @ s) + tree.armature[k]
-            if not d > _RELATIVE * scale:
+            if not d > _SAFETY * float(s @ E @ s):
                 raise ModelError(
-                    f"{labels[i]}: nothing behind it has inertia in its direction, so its motion is undetermined. "
-                    "Give mass or inertia to the bodies behind it, give the joint armature, or lock it."
+                    f"{labels[i]}: nothing that it moves has inertia in one of its directions (a point has none about "
+                    "itself, a thin rod none about its own line), so its motion is undetermined. Give the bodies "
+                    "behind it mass or inertia there, give the joint armature, take a joint without that direction, "
+                    "or lock it."
                 )
+            # what is left behind the axis, and its rounding
+            P = np.eye(6) - np.outer(h, s) / d
+            E = P @ E @ P.T + eps * _sizes(A)
             A = A - np.outer(h, h) / d
-        inertias[tree.rows[i, kl.PARENT]] += A
+        parent, X = tree.rows[i, kl.PARENT], steps[i]
+        moved = X.T @ A @ X
+        inertias[parent] += moved
+        errors[parent] += X.T @ E @ X + eps * _sizes(moved)
 
 
-def _axes_and_inertias(tree: kl.Tree, splines: dict[int, Spline]) -> tuple[FloatArray, FloatArray]:
-    """Axes (nu, 6) of all rates and inertias (n, 6, 6) of all rows, about the first root, at a random position."""
+def _sizes(A: FloatArray) -> FloatArray:
+    """A matrix (6, 6) that bounds an inertia in every direction: its traces of rotation and translation."""
+    return np.diag(
+        np.repeat([abs(A[0, 0]) + abs(A[1, 1]) + abs(A[2, 2]), abs(A[3, 3]) + abs(A[4, 4]) + abs(A[5, 5])], 3)
+    )
+
+
+def _axes_and_steps(tree: kl.Tree, splines: dict[int, Spline]) -> tuple[FloatArray, FloatArray]:
+    """Axes (nu, 6) in the frames of their rows, and maps (n, 6, 6) of twists from the parent's frame to the row's."""
     rng = np.random.default_rng(20160101)
     n = len(tree.rows)
-    poses = np.tile(np.eye(4), (n, 1, 1))
-    poses[0, :3, 3] = -tree.origin[0]
-    axes, inertias = np.zeros((len(tree.rates), 6)), np.zeros((n, 6, 6))
+    axes, steps = np.zeros((len(tree.rates), 6)), np.zeros((n, 6, 6))
     for i in range(1, n):
-        parent, kind, _, d = tree.rows[i]
+        _, kind, _, d = tree.rows[i]
         before = np.eye(4)
         before[:3, :3] = tree.const[i, kl.ROT : kl.ROT + 9].reshape(3, 3)
         before[:3, 3] = tree.const[i, kl.POS : kl.POS + 3]
-        # a random motion of the row
+        # a random motion of the row, and its axes
         motion = np.eye(4)
         angle = rng.uniform(-1.0, 1.0, 3)
         if kind == kl.BALL:
             motion[:3, :3] = quaternion.to_matrix(quaternion.exp(angle))
+            axes[d : d + 3, :3] = np.eye(3)
         elif kind == kl.SPLINE:
             spline = splines[i]
             motion, S = spline.motion(0.25 * (1.0 + angle[: spline.size]))
-        elif kind not in (kl.PRISMATIC, kl.SPLINE_MORE):
-            motion[:3, :3] = quaternion.to_matrix(quaternion.exp(np.array([0.0, 0.0, angle[0]])))
-        poses[i] = poses[parent] @ before @ motion
-        # its axes about the origin
-        Ad = se3.Ad(poses[i])
-        if kind == kl.BALL:
-            axes[d : d + 3] = Ad[:, :3].T
+            axes[d : d + S.shape[1]] = S.T
         elif kind == kl.PRISMATIC:
-            axes[d] = Ad[:, 5]
-        elif kind == kl.SPLINE:
-            axes[d : d + S.shape[1]] = (Ad @ S).T
-        elif kind == kl.SPLINE_MORE:
-            pass
-        else:
-            axes[d] = Ad[:, 2] + tree.const[i, kl.PITCH] * Ad[:, 5]
-        inertias[i] = _spatial_inertia(tree.const[i], poses[i])
-    return axes, inertias
+            axes[d, 5] = 1.0
+        elif kind != kl.SPLINE_MORE:
+            motion[:3, :3] = quaternion.to_matrix(quaternion.exp(np.array([0.0, 0.0, angle[0]])))
+            axes[d, 2], axes[d, 5] = 1.0, tree.const[i, kl.PITCH]
+        steps[i] = se3.Ad(_inverse(before @ motion))
+    return axes, steps
 
 
-def _spatial_inertia(const: FloatArray, pose: FloatArray) -> FloatArray:
-    """Spatial inertia (6, 6) about the origin of the body on one row."""
-    m = const[kl.MASS]
+def _inverse(pose: FloatArray) -> FloatArray:
+    """The inverse of a pose (4, 4)."""
+    out = np.eye(4)
+    out[:3, :3] = pose[:3, :3].T
+    out[:3, 3] = -pose[:3, :3].T @ pose[:3, 3]
+    return out
+
+
+def _spatial_inertia(const: FloatArray) -> FloatArray:
+    """Spatial inertia (6, 6) about the origin of a row's frame of the body on it."""
+    m, c = const[kl.MASS], const[kl.COM : kl.COM + 3]
     I = np.zeros((3, 3))
     I[np.triu_indices(3)] = const[kl.INERTIA : kl.INERTIA + 6]
     I = I + I.T - np.diag(np.diag(I))
-    R = pose[:3, :3]
-    c = R @ const[kl.COM : kl.COM + 3] + pose[:3, 3]
     hat = np.array([[0.0, -c[2], c[1]], [c[2], 0.0, -c[0]], [-c[1], c[0], 0.0]])
-    return np.block([[R @ I @ R.T - m * hat @ hat, m * hat], [-m * hat, m * np.eye(3)]])
+    return np.block([[I - m * hat @ hat, m * hat], [-m * hat, m * np.eye(3)]])

@@ -106,10 +106,10 @@ def force_table(mechanism: Mechanism, places: dict[str, Place]) -> tuple[kl.Forc
     for force in mechanism.forces:
         code, numbers, callback = _force_row(force, places)
         derivative = None
-        # a potential without its second derivative counts as constant where derivatives only help to converge
+        # a potential without its second derivative counts as constant where derivatives only help to converge; where
+        # they count, ``methods.implicit.differentiable`` adds them
         if code == kl.USER_FORCE and not (isinstance(force, Potential) and force.hessian is None):
-            k = len(force.bodies)
-            derivative = force_callback(_derivatives(force, k), 18 * k, 72 * k * k)
+            derivative = force_derivatives(force)
         kind.append((code, len(bodies), len(force.bodies)))
         bodies.extend(places[name].row for name in force.bodies)
         frames.extend(flat_pose(places[name].pose) for name in force.bodies)
@@ -170,6 +170,12 @@ def _unpacked(force: Force, k: int) -> Any:
         return check_shape(force.wrenches(t, *_poses_and_twists(flat, k)), (k, 6), f"{force.label}: wrenches")
 
     return call
+
+
+def force_derivatives(force: Force) -> Callback:
+    """K and D of a force as a callback of the form that kernels call."""
+    k = len(force.bodies)
+    return force_callback(_derivatives(force, k), 18 * k, 72 * k * k)
 
 
 def _derivatives(force: Force, k: int) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.kernels.layout import BALL, KIND
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.memory import Field, numbers
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Solver, solver_from
@@ -74,6 +75,11 @@ class SVI(Method):
         legendre.enter(system, state.q.copy(), state.v.copy(), x, u, p)
         past = np.zeros(model.nv)
         return {"x": x, "p": p, "last": past, "before": past.copy(), "known": np.zeros(1, dtype=np.int64)}
+
+    def layout(self, model: Model) -> dict[str, Field]:
+        """Coordinates, momenta, and the displacements of the last two steps, as far as there were any."""
+        one = Field((model.nv,))
+        return {"x": Field((model.nq,)), "p": one, "last": one, "before": one, "known": numbers(2)}
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """The user's q, and v = M^-1 p."""

@@ -17,6 +17,7 @@ from leastaction.errors import ModelError
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
 from leastaction.spatial import quaternion
+from leastaction.view.guard import guarded, plain
 from leastaction.view.page import framing, record_all
 from leastaction.view.record import Recording, arrows_of, bounds, trace_points
 from leastaction.view.scene import Scene, model_size
@@ -46,7 +47,7 @@ class Stage:
         viser = _viser()
         port, note = _free_port(host, port)
         # what viser prints of itself is said in our own words
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), guarded(host):
             self.server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
         self.url = f"http://{host}:{self.server.get_port()}/"
         self.notes: list[str] = [note] if note else []
@@ -290,13 +291,13 @@ def _row(recording: Recording, t: float) -> int:
 
 def _words(recording: Recording, row: int) -> str:
     """Label, energy and gap of a picture, in Markdown."""
-    lines = [f"**{recording.label.replace('*', '')}**"]
+    lines = [f"**{plain(recording.label)}**"]
     if recording.energy is not None:
         lines.append(f"energy change {recording.energy[row]:.2e} J")
     if recording.gap is not None:
         lines.append(f"loop gap {recording.gap[row]:.2e}")
     if recording.stopped and row == len(recording.t) - 1:
-        lines.append(recording.stopped)
+        lines.append(plain(recording.stopped))
     return "  \n".join(lines)
 
 

@@ -14,6 +14,7 @@ from leastaction.model.checks import FloatArray
 from leastaction.model.joints import layout
 from leastaction.model.model import Model
 from leastaction.spatial import quaternion
+from leastaction.view.guard import plain
 from leastaction.view.live import PORT, Bodies, Stage, _present
 from leastaction.view.record import Recording, body_motion
 from leastaction.view.scene import model_size, scene_of
@@ -153,7 +154,7 @@ class Poser:
     def update(self) -> None:
         """Follow the sliders."""
         q, words = closed(self.model, self.wanted())
-        self.words.content = words
+        self.words.content = plain(words)
         self.place(q)
 
     def go_home(self) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import ipaddress
 import json
+import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -91,6 +93,33 @@ def first_free(make: Callable[[int], Any], host: str, port: int) -> tuple[Any, s
     raise ModelError(f"ports {port} to {last - 1} are all taken; name another one.")
 
 
+def asked_here(host: str, port: int, asked: str | None, origin: str | None) -> bool:
+    """Whether a request means this server and comes from its own page, or from a program that is no browser.
+
+    A page of another site may point a name of its own at this machine, or open a connection to it; a browser then says
+    the name and the site.
+
+    Args:
+        host: address that the server listens at.
+        port: its port.
+        asked: the header ``Host`` of the request.
+        origin: its header ``Origin``, which browsers send; None if there is none.
+    """
+    name, _, number = (asked or "").rpartition(":")
+    if number != str(port) or not (name in (LOCAL, "localhost", host) or (host != LOCAL and _of_machine(name))):
+        return False
+    return origin is None or origin.lower() == f"http://{asked}".lower()
+
+
+def _of_machine(name: str) -> bool:
+    """Whether a name can only mean this machine: an address of numbers, or what the machine calls itself."""
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return name.lower() in (socket.gethostname().lower(), socket.getfqdn().lower())
+    return True
+
+
 def _handler(page: str, answer: Answer, host: str) -> type[BaseHTTPRequestHandler]:
     """The class of requests to this page."""
 
@@ -102,7 +131,8 @@ def _handler(page: str, answer: Answer, host: str) -> type[BaseHTTPRequestHandle
         def do_GET(self) -> None:
             """Page, data, or nothing there."""
             # a page of another site that points its own name at this machine gets nothing
-            if host == LOCAL and (self.headers.get("Host") or "").rpartition(":")[0] not in (LOCAL, "localhost"):
+            port = int(self.connection.getsockname()[1])
+            if not asked_here(host, port, self.headers.get("Host"), self.headers.get("Origin")):
                 self._send(403, "text/plain", "only for this machine")
                 return
             parts = urlsplit(self.path)

@@ -1,0 +1,196 @@
+"""Actuators of a compiled MuJoCo model as motors and servos.
+
+MuJoCo's force is gain * input + b0 + b1 * length + b2 * rate, cut to forcerange, with length and rate the gear times
+those of the joint. Without b1 and b2 that is a motor of gear * gain; otherwise a servo with kp = -b1 and kd = -b2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leastaction.io.mjcf_joints import Settings
+from leastaction.io.mjcf_names import unused
+from leastaction.io.mjcf_source import Source
+from leastaction.io.notes import Notes, located
+from leastaction.io.xml import Element
+from leastaction.model.mechanism import Mechanism
+
+
+def add_actuators(m: Mechanism, source: Source, settings: Settings, notes: Notes) -> None:
+    """Actuators on one coordinate of a joint by a law that is known here; all others are refused unless allowed."""
+    if "actuation" in settings.off:
+        return
+    mj = source.mj
+    for a in range(mj.nactuator):
+        name, element = source.named("actuator", a)
+        group = int(mj.actuator_group[a])
+        if 0 <= group <= 30 and mj.opt.disableactuator & (1 << group):
+            notes.add(f"{element.where}: the actuator {name!r} is in a disabled group; not kept.")
+            continue
+        refusal = _refusal(source, a)
+        if refusal is not None:
+            notes.unless_allowed(refusal[0], element.error(f"the actuator {name!r} {refusal[1]}"))
+            continue
+        _check_dynamics(source, notes, a, name, element)
+        target = _joint_coordinate(source, a)
+        assert target is not None
+        joint, coordinate, gear = target
+        law = _servo(source, notes, a, name, element) if _is_servo(mj, a) else _motor(source, notes, a, name, element)
+        factor = law.pop("factor", 1.0)
+        with located(element):
+            m.add_actuator(unused(name, m.actuators), joint, gear=gear * factor, coordinate=coordinate, **law)
+
+
+def _refusal(source: Source, a: int) -> tuple[str, str] | None:
+    """Why an actuator cannot be kept: the word that allows to drop it, and the reason; None if it can."""
+    import mujoco
+
+    mj = source.mj
+    gain, bias = mujoco.mjtGain(int(mj.actuator_gaintype[a])), mujoco.mjtBias(int(mj.actuator_biastype[a]))
+    dyn = mujoco.mjtDyn(int(mj.actuator_dyntype[a]))
+    if gain == mujoco.mjtGain.mjGAIN_MUSCLE or dyn == mujoco.mjtDyn.mjDYN_MUSCLE:
+        return "muscle", "is a muscle, which is not supported."
+    # what it does by itself, and what its force depends on
+    if mj.actuator_armature[a] or mj.actuator_damping[a] or np.any(mj.actuator_dampingpoly[a]):
+        return "actuators", "has armature or damping of its own, which is not supported; give them to its joint."
+    if gain != mujoco.mjtGain.mjGAIN_FIXED:
+        return "actuators", f"has gaintype {_word(gain)}, which is not supported; only fixed is."
+    if bias not in (mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtBias.mjBIAS_AFFINE):
+        return "actuators", f"has biastype {_word(bias)}, which is not supported; only none and affine are."
+    if dyn not in (mujoco.mjtDyn.mjDYN_NONE, mujoco.mjtDyn.mjDYN_FILTER, mujoco.mjtDyn.mjDYN_FILTEREXACT):
+        return "actuators", f"has dyntype {_word(dyn)}, which is not supported."
+    if mj.actuator_delay[a]:
+        return "actuators", "has a delay, which is not supported."
+    # where it acts
+    target = _joint_coordinate(source, a)
+    if target is None:
+        kind = _word(mujoco.mjtTrn(int(mj.actuator_trntype[a])))
+        return "actuators", f"(transmission {kind}) does not act on one coordinate of a joint; use motors on joints."
+    if bias == mujoco.mjtBias.mjBIAS_AFFINE:
+        return _refused_bias(source, a, target[2])
+    return None
+
+
+def _refused_bias(source: Source, a: int, gear: float) -> tuple[str, str] | None:
+    """Why the part of a force that needs no input cannot be kept; None if it can."""
+    import mujoco
+
+    mj = source.mj
+    b0, b1, b2 = (float(b) for b in mj.actuator_biasprm[a, :3])
+    one = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+    if (b0 or b1 or b2) and int(mj.jnt_type[mj.actuator_trnid[a, 0]]) not in one:
+        return "actuators", "has a bias on a ball joint, which is not supported."
+    if b1 > 0 or b2 > 0:
+        return "actuators", f"has biasprm {b0:g} {b1:g} {b2:g}, which pushes away; the last two must not be positive."
+    if b0 and not b1:
+        return "actuators", f"has biasprm {b0:g} {b1:g} {b2:g}, a constant force without a spring; add it as a control."
+    if (b1 or b2) and gear == 0:
+        return "actuators", "is a servo with a gear of zero."
+    # bounds of a servo's force
+    low, high = (float(f) for f in mj.actuator_forcerange[a])
+    if mj.actuator_forcelimited[a] and (b1 or b2) and not (high > 0 and low == -high):
+        return "effort", f"is a servo with forcerange {low:g} .. {high:g}; only symmetric ones are supported."
+    return None
+
+
+def _check_dynamics(source: Source, notes: Notes, a: int, name: str, element: Element) -> None:
+    """Refuse a filter between input and force, unless it is allowed."""
+    import mujoco
+
+    if int(source.mj.actuator_dyntype[a]) != int(mujoco.mjtDyn.mjDYN_NONE):
+        constant = float(source.mj.actuator_dynprm[a, 0])
+        what = f"the actuator {name!r} has a filter of time constant {constant:g} s, which is not supported."
+        notes.unless_allowed("activation", element.error(what))
+
+
+def _joint_coordinate(source: Source, a: int) -> tuple[str, int, float] | None:
+    """Joint, velocity coordinate and gear that an actuator acts on; None for any other transmission."""
+    import mujoco
+
+    mj = source.mj
+    on_joint = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+    if int(mj.actuator_trntype[a]) not in on_joint:
+        return None
+    j = int(mj.actuator_trnid[a, 0])
+    gear = np.array(mj.actuator_gear[a], dtype=float)
+    kind = int(mj.jnt_type[j])
+    # one coordinate
+    if kind in (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)):
+        return source.joints[j], 0, float(gear[0])
+    # a ball turned about one axis of its child frame
+    if kind == int(mujoco.mjtJoint.mjJNT_BALL) and int(mj.actuator_trntype[a]) == on_joint[0]:
+        used = np.flatnonzero(gear[:3])
+        return (source.joints[j], int(used[0]), float(gear[used[0]])) if len(used) == 1 else None
+    return None
+
+
+def _is_servo(mj: Any, a: int) -> bool:
+    """Whether a force depends on the place or rate of the joint."""
+    import mujoco
+
+    affine = int(mj.actuator_biastype[a]) == int(mujoco.mjtBias.mjBIAS_AFFINE)
+    return affine and bool(np.any(mj.actuator_biasprm[a, 1:3]))
+
+
+def _motor(source: Source, notes: Notes, a: int, name: str, element: Element) -> dict[str, Any]:
+    """Factor of the gear, and the bounds of the input: those of the file, and those of the force through the gain."""
+    gain = float(source.mj.actuator_gainprm[a, 0])
+    low, high = _input_range(source, a)
+    if source.mj.actuator_forcelimited[a] and gain:
+        ends = sorted(float(f) / gain for f in source.mj.actuator_forcerange[a])
+        # the input that gives the nearest force the motor has
+        low, high = (min(max(x, ends[0]), ends[1]) for x in (low, high))
+    if low > 0 or high < 0:
+        notes.add(f"{element.where}: the input of {name!r} is never zero in MuJoCo; without an input it rests here.")
+    if gain != 1:
+        notes.add(f"{element.where}: the gain {gain:g} of the actuator {name!r} is part of its gear.")
+    data: dict[str, Any] = {"factor": gain}
+    if np.isfinite([low, high]).any():
+        symmetric = high > 0 and low == -high
+        data |= {"effort": high} if symmetric else {"input_range": (low, high)}
+    return data
+
+
+def _servo(source: Source, notes: Notes, a: int, name: str, element: Element) -> dict[str, Any]:
+    """Gains, target and bounds of a servo on a hinge or slide.
+
+    Its input is the target in coordinates that count from ref: slope * MuJoCo's input + shift.
+    """
+    mj, j = source.mj, int(source.mj.actuator_trnid[a, 0])
+    gain, (b0, b1, b2) = float(mj.actuator_gainprm[a, 0]), (float(b) for b in mj.actuator_biasprm[a, :3])
+    kp, kd, gear = abs(b1), abs(b2), float(mj.actuator_gear[a, 0])
+    shift = b0 / kp - gear * float(mj.qpos0[mj.jnt_qposadr[j]]) if kp else 0.0
+    slope = gain / (kp or kd)
+    data: dict[str, Any] = {"kp": kp, "kd": kd, "target": shift}
+    if (slope, shift) != (1.0, 0.0):
+        notes.add(
+            f"{element.where}: the input of the servo {name!r} is its target, {slope:g} times MuJoCo's input plus "
+            f"{shift:g}."
+        )
+    if mj.actuator_forcelimited[a]:
+        data["effort"] = float(mj.actuator_forcerange[a, 1])
+    ends = _input_range(source, a)
+    if np.isfinite(ends).any():
+        # without an input it is cut to its range as well
+        low, high = sorted(slope * x + shift for x in ends)
+        data["input_range"] = (low, high)
+        data["target"] = min(max(shift, low), high) if kp else 0.0
+    return data
+
+
+def _input_range(source: Source, a: int) -> tuple[float, float]:
+    """Bounds of MuJoCo's input, infinite where there are none."""
+    import mujoco
+
+    mj = source.mj
+    cut = not mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_CLAMPCTRL)
+    if not (cut and mj.actuator_ctrllimited[a]):
+        return -np.inf, np.inf
+    return float(mj.actuator_ctrlrange[a, 0]), float(mj.actuator_ctrlrange[a, 1])
+
+
+def _word(member: Any) -> str:
+    """MuJoCo's word for a member of one of its enumerations."""
+    return str(member.name).split("_", 1)[1].lower()

@@ -1,0 +1,1 @@
+"""Random mechanisms, and properties that hold for every one of them."""

@@ -1,0 +1,76 @@
+"""Directions without inertia are found whatever their axis, units and place; long chains are not mistaken for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leastaction as la
+
+FAR = la.pose(xyz=(1000.0, 20.0, 3.0), rpy=(1, 2, 3))
+
+
+def _one(kind: str, *, mass: float = 1.0, com=(0, 0, 0), inertia=None, **joint) -> la.Mechanism:
+    m = la.Mechanism("one")
+    m.add_body("body", mass=mass, com=com, inertia=inertia)
+    m.add_joint("joint", kind, parent="world", child="body", **joint)
+    return m
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("com", [(0, 0, -1), (1, 0, 0), (0, 1, 0), (0.3, 0.4, 0.5)])
+def test_a_point_has_no_inertia_about_a_line_through_it(scale, com):
+    place = scale * np.array(com)
+    with pytest.raises(la.ModelError, match=r"joint 'joint' of body 'body'.*one of its directions.*armature"):
+        _one("spherical", mass=scale, com=place, parent_frame=FAR).build()
+    with pytest.raises(la.ModelError, match="nothing that it moves"):
+        _one("revolute", mass=scale, com=place, axis=com, parent_frame=FAR).build()
+    with pytest.raises(la.ModelError, match="nothing that it moves"):
+        _one("free", mass=scale, com=place).build()
+    # what it can do, it may
+    _one("spherical", mass=scale, com=place, armature=1e-3 * scale**3).build()
+    _one("translational", mass=scale, com=place).build()
+    _one("revolute", mass=scale, com=place, axis=np.roll(com, 1)).build()
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("thin", [0, 1, 2])
+@pytest.mark.parametrize("kind", ["free", "spherical"])
+def test_a_thin_rod_has_none_about_itself(scale, thin, kind):
+    I, com = np.ones(3), np.zeros(3)
+    I[thin], com[thin] = 0.0, 0.7
+    with pytest.raises(la.ModelError, match="thin rod"):
+        _one(kind, mass=scale, inertia=scale * I, com=com, child_frame=la.pose(rpy=(1, 2, 3))).build()
+    # a wire of a tenth of a millimetre on three metres is a body
+    I[thin] = 1e-9
+    _one(kind, mass=scale, inertia=scale * I, com=com).build()
+
+
+def test_a_universal_joint_carries_a_rod():
+    _one("universal", inertia=(1, 1, 0), com=(0, 0, -0.5), axis=(1, 0, 0), axis2=(0, 1, 0)).build()
+    with pytest.raises(la.ModelError, match="nothing that it moves"):
+        _one("cylindrical", inertia=(1, 1, 0), com=(0, 0, -0.5), axis=(0, 0, 1)).build()
+
+
+def test_inertia_without_mass_is_refused_where_it_moves():
+    with pytest.raises(la.ModelError, match=r"'body' .*inertia and no mass.*armature of joint 'joint'"):
+        _one("revolute", mass=0.0, inertia=(0.5, 0.5, 0.5)).build()
+    # together with a mass it counts, and what does not move may have any
+    m = _one("fixed", mass=0.0, inertia=(0.5, 0.5, 0.5))
+    m.add_body("base", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    m.joints["joint"].parent = "base"
+    m.add_joint("turn", "revolute", parent="world", child="base")
+    model = m.build()
+    # measured 0
+    assert abs(la.mass_matrix(model, [0.0])[0, 0] - 0.6) < 1e-15
+
+
+def test_a_small_wheel_behind_a_heavy_arm_is_no_rounding():
+    m = la.Mechanism("crane")
+    m.add_body("arm", mass=1e6, com=(100, 0, 0), inertia=(1e8, 1e8, 1e8))
+    m.add_body("wheel", mass=1e-6, inertia=(1e-12, 1e-12, 1e-12))
+    m.add_joint("turn", "revolute", parent="world", child="arm", parent_frame=FAR)
+    m.add_joint("spin", "revolute", parent="arm", child="wheel", parent_frame=la.pose(xyz=(200, 0, 0)))
+    m.build()
+    # and a heavy load behind small massless or light links
+    la.models.chain(300).build()
