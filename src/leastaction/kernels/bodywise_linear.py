@@ -9,8 +9,9 @@ R: residual of ``bodywise``; phi, d: gap and slip of a contact; Kc: its eliminat
 (``bodywise_cone.forces_of``), at the barrier that the step was solved with; g: gaps of loops. The solution dz comes
 from the recursion of the step, with dR on the right-hand side. What dR is, for the motion found so far, is measured by
 a central difference of the residual over a displacement of some 1e-5: it has no stiff part, as phi and f are no part of
-it, so this costs ten digits of sixteen at most six. Two or three corrections make up for what the recursion leaves out
-(proximal terms, dampers of balls and free joints).
+it, so this costs ten digits of sixteen at most six. Corrections make up for what the recursion leaves out: proximal
+terms, dampers of balls and free joints, slopes of forces on bodies. There are two or three of them where that is small,
+and as many as it has dimensions where it is not (``minimal_residual``). A direction that they do not find is an error.
 
 Frozen contacts move along with the start, and those that were added at the end of a first solution with that solution
 (``bodywise_frozen``): it is then differentiated before the last one, in the same way.
@@ -66,10 +67,20 @@ from leastaction.kernels.galerkin_links import link_size, make_links
 from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE
 from leastaction.kernels.layout import MASS
 from leastaction.kernels.legendre import rates_of
+from leastaction.kernels.minimal_residual import improve, make_residuals, weigh
 from leastaction.spatial._source.vector import add3, dot6, scale3, sub3
 
-# Corrections of a direction at most, and the part of the first right-hand side at which they end.
-CORRECTIONS, SMALL = 6, 1.0e-11
+# Corrections end where this part of the right-hand side and of the motion is left, or where so many in turn have not
+# halved it and it is below that part, or is a displacement of this size, in radians or metres. More than the last two
+# is no solution.
+SMALL, PATIENCE, ENOUGH, QUIET = 1.0e-11, 4, 1.0e-6, 1.0e-12
+TOLERATED, NEAR = 1.0e-5, 1.0e-10
+
+# Corrections at most, besides the number of unknowns.
+MORE = 8
+
+# Besides the status of ``bodywise_step``.
+NO_DERIVATIVE = 6
 
 
 def _nothing(contacts, T, limits, count):
@@ -320,15 +331,79 @@ def correct(contacts, limits, system, plan, h, mass, kappa, eps, dmu, c, B, E, L
     return True
 
 
+@optional(None)
+def gather_forces(contacts, moves, at, out):
+    """Directions of the forces of contacts, limits and inequalities, from ``at`` on in a list of all unknowns."""
+    n = moves[1].shape[0]
+    for k in range(n):
+        for e in range(3):
+            out[at + 3 * k + e] = moves[1][k, e]
+    for k in range(moves[4].size):
+        out[at + 3 * n + k] = moves[4][k]
+
+
+@optional(None)
+def scatter_forces(contacts, moves, at, z):
+    """The directions of forces, out of a list of all unknowns."""
+    n = moves[1].shape[0]
+    for k in range(n):
+        for e in range(3):
+            moves[1][k, e] = z[at + 3 * k + e]
+    for k in range(moves[4].size):
+        moves[4][k] = z[at + 3 * n + k]
+
+
+@optional(0)
+def force_count(contacts, moves):
+    """Number of forces."""
+    return 3 * moves[1].shape[0] + moves[4].size
+
+
+@optional(None)
+def gather_multipliers(loops, lam, at, out):
+    """Directions of the multipliers, from ``at`` on in a list of all unknowns."""
+    for k in range(lam[1].size):
+        out[at + k] = lam[1][k]
+
+
+@optional(None)
+def scatter_multipliers(loops, lam, at, z):
+    """The directions of multipliers, out of a list of all unknowns."""
+    for k in range(lam[1].size):
+        lam[1][k] = z[at + k]
+
+
+@sweep
+def gather(contacts, loops, y, moves, lam, out):
+    """All unknowns of a direction in one list: coordinates, forces, multipliers."""
+    for d in range(y.size):
+        out[d] = y[d]
+    gather_forces(contacts, moves, y.size, out)
+    gather_multipliers(loops, lam, y.size + force_count(contacts, moves), out)
+
+
+@sweep
+def scatter(contacts, loops, z, y, moves, lam):
+    """The unknowns of a direction, out of one list."""
+    for d in range(y.size):
+        y[d] = z[d]
+    scatter_forces(contacts, moves, y.size, z)
+    scatter_multipliers(loops, lam, y.size + force_count(contacts, moves), z)
+
+
 @sweep
 def follow(j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, plan, t, h, active, rate_of, mass,
-           kappa, xb, y, c, r, pc, B, E, f, L, T, nc, moves, lam, Z, ua, xi):  # fmt: skip
-    """y and the directions of forces and multipliers along direction j; False if that is singular."""
+           kappa, xb, y, c, r, pc, B, E, f, L, T, nc, moves, lam, Z, ua, xi, R):  # fmt: skip
+    """y and the directions of forces and multipliers along direction j; False if none takes away the right-hand side.
+
+    The corrections go on until the right-hand side and the last of them are small, by ``minimal_residual``.
+    """
     still_forces(contacts, moves)
     still_multipliers(system.loops, lam)
     y[:] = 0.0
-    first = 0.0
-    for correction in range(CORRECTIONS):
+    R.tried[:] = 0.0
+    first, best, nearest, goal, waited = 0.0, np.inf, np.inf, np.inf, 0
+    for correction in range(MORE + R.z.size):
         # what is left on the right-hand side
         for side in range(2):
             e, k = eps[j] if side == 0 else -eps[j], 2 * j + side
@@ -342,14 +417,38 @@ def follow(j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, 
             c[d] = (r[0, d] - r[1, d]) / (2.0 * eps[j])
             largest = max(largest, abs(c[d]))
         first = max(first, largest)
-        if correction > 1 and largest <= SMALL * first:
-            break
         at_start(x, p, control, 0.0, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, nc, moves,
                  lam, Z, ua, xi)  # fmt: skip
         if not correct(contacts, limits, system, plan, h, mass, kappa, eps[j], dmu[j], c, B, E, L, T, nc, moves, lam,
                        y):  # fmt: skip
             return False
-    return True
+        gather(contacts, system.loops, y, moves, lam, R.next)
+
+        # how good what was tried is
+        moved, off = 0.0, 0.0
+        for d in range(y.size):
+            moved = max(moved, abs(R.tried[d]))
+            off = max(off, abs(R.next[d] - R.tried[d]))
+        if correction == 0:
+            start = y.size + force_count(contacts, moves)
+            weigh(R, 0, y.size)
+            weigh(R, y.size, start)
+            weigh(R, start, R.z.size)
+        else:
+            left = max(largest / first if first > 0.0 else 0.0, off / moved if moved > 0.0 else 0.0)
+            if left < best:
+                best, nearest = left, eps[j] * off
+                copy(R.tried, R.best)
+            waited += 1
+            if left <= goal:
+                goal, waited = 0.5 * left, 0
+            if left <= SMALL or (waited >= PATIENCE and (best <= ENOUGH or nearest <= QUIET)):
+                break
+        if not improve(R, correction):
+            break
+        scatter(contacts, system.loops, R.tried, y, moves, lam)
+    scatter(contacts, system.loops, R.best, y, moves, lam)
+    return best <= TOLERATED or nearest <= NEAR
 
 
 @sweep
@@ -413,6 +512,7 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
         mark_depths(contacts, T, nc)
         keep_solution(Z, s, system.loops, T, B, L)
     moves, lam = make_moves(contacts, T, limits), make_multipliers(system.loops, L)
+    R = make_residuals(nu + force_count(contacts, moves) + link_size(system.loops, system.constraints))
     keep_base(contacts, limits, system, T, B, L, nc, moves, lam, xb)
 
     for j in range(eps.size):
@@ -423,8 +523,9 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
                 put_solution(Z, s, system.loops, T, B, L)
                 keep_base(contacts, limits, system, T, B, L, nc, moves, lam, xb)
             if not follow(j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, plan, t, h, active,
-                          rate_of, mass, kappa, xb, y, c, r, pc, B, E, f, L, T, nc, moves, lam, Z, ua, xi):  # fmt: skip
-                return NOT_CONVERGED, worst_contact(contacts, T, nc)
+                          rate_of, mass, kappa, xb, y, c, r, pc, B, E, f, L, T, nc, moves, lam, Z, ua, xi,
+                          R):  # fmt: skip
+                return NO_DERIVATIVE, 0
             if s + 1 < solved:
                 frozen_at_end(Z, s, contacts, tree, h, T, B, xb, y, eps[j])
         # the next states at both ends

@@ -18,8 +18,10 @@ FAILURES = {
     4: "body '{body}' turns by 90 degrees or more in one step, where the discrete momentum has its maximum; "
     "take a smaller dt",
     5: "something strikes",
+    6: "the step has a solution, but its derivative was not found: the linear equations for it are singular here, or "
+    "so stiff that their residual does not become small; take a smaller dt",
 }
-"""Why a step was not taken, by the status of ``kernels.bodywise_step.rollout``."""
+"""Why a step was not taken, by the status of ``kernels.bodywise_step.rollout``, or not differentiated."""
 
 # Bodies of a first state that interpenetrate by more than this, in metres, are refused. A state that a run has left, as
 # a cylinder that rolls 2e-6 m deep, may begin another one; what is deeper is taken back as within a run.

@@ -19,35 +19,60 @@ def check_singular(tree: kl.Tree, labels: list[str], splines: dict[int, Spline])
 
     The sweep is ``kernels/articulated.py`` in plain NumPy, each row in its own frame: it runs once, at build, and must
     not need the compiler. Beside every inertia A goes a bound E of its rounding, from the same sizes, so that neither
-    units, nor the length of a chain, nor the rest of the mechanism decides what is zero.
+    units nor the rest of the mechanism decides what is zero. The bound grows with all that is behind a joint, by the
+    cube of the length of a chain; but an articulated inertia is never less than that of the nearest bodies alone, and
+    a joint that moves these has one, however much hangs on them.
     """
     eps = float(np.finfo(float).eps)
     axes, steps = _axes_and_steps(tree, splines)
     inertias = np.array([_spatial_inertia(const) for const in tree.const])
     errors = np.array([eps * _sizes(A) for A in inertias])
+    # the same of the nearest bodies alone: behind a row without a body, those of the rows after it
+    empty = [not A.any() for A in inertias]
+    near, near_errors = inertias.copy(), errors.copy()
     for i in range(len(tree.rows) - 1, 0, -1):
-        A, E = inertias[i], errors[i]
+        A, E, A0, E0 = inertias[i], errors[i], near[i], near_errors[i]
         first = tree.rows[i, kl.IU]
         count = 3 if tree.rows[i, kl.KIND] == kl.BALL else 1
         for k in range(first + count - 1, first - 1, -1):
-            s = axes[k]
-            h = A @ s
-            d = float(s @ h) + tree.armature[k]
-            if not d > _SAFETY * float(s @ E @ s):
+            s, armature = axes[k], float(tree.armature[k])
+            moving, moving_near = _moves(A, E, s, armature), _moves(A0, E0, s, armature)
+            if not (moving or moving_near):
                 raise ModelError(
                     f"{labels[i]}: nothing that it moves has inertia in one of its directions (a point has none about "
                     "itself, a thin rod none about its own line), so its motion is undetermined. Give the bodies "
                     "behind it mass or inertia there, give the joint armature, take a joint without that direction, "
                     "or lock it."
                 )
-            # what is left behind the axis, and its rounding
-            P = np.eye(6) - np.outer(h, s) / d
-            E = P @ E @ P.T + eps * _sizes(A)
-            A = A - np.outer(h, h) / d
+            A, E = _behind(A, E, s, armature, eps) if float(s @ A @ s) + armature > 0.0 else (A, E)
+            if moving_near:
+                A0, E0 = _behind(A0, E0, s, armature, eps)
+            else:
+                # nothing is known of the rest then
+                A0, E0 = np.zeros((6, 6)), np.zeros((6, 6))
         parent, X = tree.rows[i, kl.PARENT], steps[i]
         moved = X.T @ A @ X
         inertias[parent] += moved
         errors[parent] += X.T @ E @ X + eps * _sizes(moved)
+        if empty[parent]:
+            moved = X.T @ A0 @ X
+            near[parent] += moved
+            near_errors[parent] += X.T @ E0 @ X + eps * _sizes(moved)
+
+
+def _moves(A: FloatArray, E: FloatArray, s: FloatArray, armature: float) -> bool:
+    """Whether an inertia along an axis is larger than its rounding."""
+    return bool(float(s @ A @ s) + armature > _SAFETY * float(s @ E @ s))
+
+
+def _behind(
+    A: FloatArray, E: FloatArray, s: FloatArray, armature: float, eps: float
+) -> tuple[FloatArray, FloatArray]:
+    """What is left of an inertia behind an axis, and its rounding."""
+    h = A @ s
+    d = float(s @ h) + armature
+    P = np.eye(6) - np.outer(h, s) / d
+    return A - np.outer(h, h) / d, P @ E @ P.T + eps * _sizes(A)
 
 
 def _sizes(A: FloatArray) -> FloatArray:
