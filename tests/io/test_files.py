@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -237,3 +239,37 @@ def test_a_model_is_not_written(tmp_path, ending):
     with pytest.raises(la.ModelError, match=r"save writes a mechanism, got Model; that of a model is model\.mechanism"):
         la.save(la.models.pendulum().build(), tmp_path / f"x.{ending}")
     assert list(tmp_path.iterdir()) == []
+
+
+class TestUnfinishedFiles:
+    def test_what_a_killed_writer_left_goes_with_the_next_write(self, tmp_path):
+        path = tmp_path / "model.json"
+        code = (
+            "import os, sys, pathlib; from leastaction.model import files; "
+            "files.write_beside(pathlib.Path(sys.argv[1]), lambda stream: os.kill(os.getpid(), 9))"
+        )
+        subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+        assert len(list(tmp_path.iterdir())) == 1
+        files.write_file(path, "{}")
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_those_of_a_living_writer_and_of_other_files_stay_for_a_day(self, tmp_path):
+        path = tmp_path / "model.json"
+        seen = []
+
+        def write(stream):
+            files.write_file(path, "inner")
+            seen.extend(p.name for p in tmp_path.iterdir() if p.suffix == ".part")
+
+        others = [tmp_path / ".other.json.999999-0-x.part", tmp_path / ".model.json.abc.part", tmp_path / "my.part"]
+        for other in others:
+            other.write_text("")
+        files.write_beside(path, write)
+        assert len(seen) == 4
+        assert {p.name for p in tmp_path.iterdir()} == {path.name, *(p.name for p in others)}
+        # a day later nobody writes it any more
+        old = time.time() - 90_000
+        for other in others:
+            os.utime(other, (old, old))
+        files.write_file(path, "{}")
+        assert {p.name for p in tmp_path.iterdir()} == {path.name, others[0].name, others[2].name}

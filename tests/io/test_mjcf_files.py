@@ -132,3 +132,27 @@ class TestFiles:
     def test_plugins(self, mjcf):
         with pytest.raises(la.ModelError, match=r"model\.xml:2: <plugin>: plugins are not supported"):
             la.load(mjcf('<extension><plugin plugin="mujoco.elasticity.cable"/></extension>'))
+
+
+class TestSize:
+    def test_many_parts_are_refused_before_they_are_made(self, mjcf):
+        many = "".join(f"<body>{BALL}</body>" for _ in range(10_001))
+        with pytest.raises(la.ModelError, match="more than 20000 bodies"):
+            la.load(mjcf(f"<worldbody>{many}</worldbody>"))
+
+    @pytest.mark.parametrize("count", ["20001", "99999999999"])
+    def test_so_are_repeated_ones(self, mjcf, count):
+        inner = f'<replicate count="150" offset="0 0 1"><body>{BALL}</body></replicate>'
+        for text in (f"<body>{BALL}</body>", inner):
+            with pytest.raises(la.ModelError, match="more than 20000 bodies"):
+                la.load(mjcf(f'<worldbody><replicate count="{count}" offset="1 0 0">{text}</replicate></worldbody>'))
+
+    def test_too_many_pairs_are_refused_and_fewer_take_a_time_in_proportion(self, mjcf):
+        def text(n: int, more: str = "") -> str:
+            bodies = (f'<body pos="{i} 0 0"><freejoint/><geom size="0.1" {more}/></body>' for i in range(n))
+            return f"<worldbody>{''.join(bodies)}</worldbody>"
+
+        with pytest.raises(la.ModelError, match="more than 50000 pairs of geoms may touch"):
+            la.load(mjcf(text(320)))
+        assert len(la.load(mjcf(text(120))).contacts) == 120 * 119 // 2
+        assert not la.load(mjcf(text(320, 'contype="0" conaffinity="0"'))).contacts

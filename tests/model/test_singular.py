@@ -74,3 +74,21 @@ def test_a_small_wheel_behind_a_heavy_arm_is_no_rounding():
     m.build()
     # and a heavy load behind small massless or light links
     la.models.chain(300).build()
+
+
+def test_a_joint_that_moves_its_own_body_is_not_refused_for_the_length_of_the_chain():
+    """What hangs on it has a rounding larger than the inertia about its axis; as does a chain of 100 000."""
+    m, parent = la.Mechanism("chain"), "world"
+    for i in range(300):
+        m.add_body(f"b{i}", mass=1e-3, inertia=(1e9, 1e-3, 1e9))
+        at = la.pose((0, 0, -1.0 if i else 0.0))
+        m.add_joint(f"j{i}", "revolute", parent=parent, child=f"b{i}", axis=(0, 1, 0), parent_frame=at)
+        parent = f"b{i}"
+    assert m.build().nv == 300
+    # a direction without any inertia is refused there all the same
+    m.bodies["b200"].mass, m.bodies["b200"].inertia = 1.0, np.zeros((3, 3))
+    m.remove_body("b201")
+    for i in range(202, 300):
+        m.remove_body(f"b{i}")
+    with pytest.raises(la.ModelError, match="joint 'j200' of body 'b200': nothing that it moves"):
+        m.build()

@@ -55,6 +55,7 @@ def read_mjcf(
 
     # what is refused or honoured by a flag, before anything is built
     settings = mjcf_joints.read_settings(source, notes)
+    touches = None if "contact" in settings.off else mjcf_contacts.touching(source)
     with located(root):
         m = Mechanism(name or model_name or path.stem, gravity=settings.gravity)
     _add_bodies(m, source, settings, notes)
@@ -64,7 +65,7 @@ def read_mjcf(
     # what acts on the bodies
     mjcf_features.add_equalities(m, source, settings, notes)
     mjcf_actuators.add_actuators(m, source, settings, notes)
-    mjcf_contacts.add_contacts(m, source, settings, notes)
+    mjcf_contacts.add_contacts(m, source, touches, notes)
     mjcf_features.check_tendons(source, notes)
     mjcf_features.note_the_rest(source, notes)
     _enforce(m, notes)
@@ -125,7 +126,8 @@ def _one_line(message: object) -> str:
 
 def _add_bodies(m: Mechanism, source: Source, settings: mjcf_joints.Settings, notes: Notes) -> None:
     """Bodies with their joints; intermediate bodies where several joints stand on one body."""
-    mj, bodies, joints = source.mj, source.bodies, source.joints
+    mj, bodies, joints, taken = source.mj, source.bodies, source.joints, set(source.bodies)
+    fixed = set(source.joints)
     for b in range(1, mj.nbody):
         element = source.element("body", bodies[b])
         first, count = int(mj.body_jntadr[b]), int(mj.body_jntnum[b])
@@ -134,9 +136,11 @@ def _add_bodies(m: Mechanism, source: Source, settings: mjcf_joints.Settings, no
         R = pose(quat=mj.body_iquat[b])[:3, :3]
         with located(element):
             # massless bodies between the joints of the stack
-            links = [unused(f"{bodies[b]}/{joints[j]}", {*bodies, *m.bodies}) for j in stack[:-1]]
-            for link in links:
-                m.add_body(link)
+            links = []
+            for j in stack[:-1]:
+                links.append(unused(f"{bodies[b]}/{joints[j]}", taken))
+                taken.add(links[-1])
+                m.add_body(links[-1])
             m.add_body(
                 bodies[b],
                 mass=float(mj.body_mass[b]),
@@ -144,7 +148,7 @@ def _add_bodies(m: Mechanism, source: Source, settings: mjcf_joints.Settings, no
                 inertia=R @ np.diag(mj.body_inertia[b]) @ R.T,
                 shapes=shapes,
             )
-            _add_stack(m, source, settings, notes, b, stack, links)
+            _add_stack(m, source, settings, notes, b, stack, links, fixed)
 
 
 def _add_stack(
@@ -155,14 +159,16 @@ def _add_stack(
     b: int,
     stack: list[int],
     links: list[str],
+    taken: set[str],
 ) -> None:
-    """The joints of one body, from its parent through the links between them."""
+    """The joints of one body, from its parent through the links between them; ``taken``: names of joints."""
     mj, bodies = source.mj, source.bodies
     parent = bodies[mj.body_parentid[b]]
     frame = pose(xyz=mj.body_pos[b], quat=mj.body_quat[b])
     # no joint at all: fixed to its parent
     if not stack:
-        label = unused(f"{bodies[b]}/fixed", {*source.joints, *m.joints})
+        label = unused(f"{bodies[b]}/fixed", taken)
+        taken.add(label)
         m.add_joint(label, "fixed", parent=parent, child=bodies[b], parent_frame=frame)
         if mj.body_mocapid[b] >= 0:
             notes.add(f"{source.element('body', bodies[b]).where}: a mocap body; it stays where the file puts it.")

@@ -12,14 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.io.mjcf_joints import Settings
 from leastaction.io.mjcf_names import object_name
 from leastaction.io.mjcf_shapes import WORLD_GEOMS, collides, geom_label, geom_pose, shape_places
 from leastaction.io.mjcf_source import Source
 from leastaction.io.notes import Notes
 from leastaction.model.checks import WORLD, FloatArray
+from leastaction.model.contacts import check_pair
+from leastaction.model.elements import ContactPair
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.pose import pose
+
+MAX_TOUCHES = 50_000
+"""Most pairs of geoms that may touch: those of 300 bodies that all may."""
 
 
 class Touch(NamedTuple):
@@ -44,14 +48,13 @@ class Touch(NamedTuple):
         return (float(self.friction[0]) if self.condim > 1 else 0.0), self.margin
 
 
-def add_contacts(m: Mechanism, source: Source, settings: Settings, notes: Notes) -> None:
-    """The ground, and the pairs of shapes that MuJoCo lets touch.
+def add_contacts(m: Mechanism, source: Source, touches: list[Touch] | None, notes: Notes) -> None:
+    """The ground, and the pairs of shapes that MuJoCo lets touch; None where it lets nothing.
 
     They are data of the mechanism: a method without contact refuses it by name until ``m.without("contacts")``.
     """
-    if "contact" in settings.off:
+    if touches is None:
         return
-    touches = touching(source)
     _check_effects(source, notes, touches)
     # planes are the ground; what is neither plane nor shape cannot touch
     places = shape_places(source)
@@ -73,12 +76,24 @@ def add_contacts(m: Mechanism, source: Source, settings: Settings, notes: Notes)
     _exclude(m, source)
 
 
+def _add_contact(
+    m: Mechanism, a: str, b: str, friction: float, margin: float, shapes: tuple[int | None, int | None] = (None, None)
+) -> None:
+    """``m.add_contact`` of a pair that is known to be new: looking for it among all others takes time for each."""
+    contact = ContactPair(a, b, friction, 0.0, shapes=shapes, margin=margin)
+    check_pair(contact)
+    m.contacts.append(contact)
+
+
 def touching(source: Source) -> list[Touch]:
     """Every two geoms that MuJoCo lets touch, of bodies that move against each other."""
     import mujoco
 
     mj = source.mj
     named = {tuple(sorted((int(mj.pair_geom1[p]), int(mj.pair_geom2[p])))): p for p in range(mj.npair)}
+    of_first: dict[int, list[int]] = {}
+    for first, second in named:
+        of_first.setdefault(first, []).append(second)
     excluded = {(int(s) >> 16, int(s) & 0xFFFF) for s in mj.exclude_signature}
     neighbours = bool(mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT))
     body = mj.geom_bodyid
@@ -91,14 +106,19 @@ def touching(source: Source) -> list[Touch]:
         may = (mj.geom_contype[g] & mj.geom_conaffinity) | (mj.geom_contype & mj.geom_conaffinity[g]) != 0
         related = (weld[g] != 0) & (weld != 0) & ((weld[g] == above) | (weld == above[g]))
         may &= ~(flat & flat[g]) & (neighbours | ~related)
-        for h in range(g + 1, mj.ngeom):
+        may[: g + 1] = False
+        for h in of_first.get(g, ()):
+            may[h] = True
+        for h in np.flatnonzero(may & (weld != weld[g])).tolist():
             p = named.get((g, h))
-            apart = weld[g] != weld[h]
-            if apart and p is not None:
+            if p is not None:
                 margin = float(mj.pair_margin[p])
                 out.append(Touch(g, h, np.array(mj.pair_friction[p]), int(mj.pair_dim[p]), margin))
-            elif apart and may[h] and not {(body[g], body[h]), (body[h], body[g])} & excluded:
+            elif not {(body[g], body[h]), (body[h], body[g])} & excluded:
                 out.append(_mixed(mj, g, h))
+        if len(out) > MAX_TOUCHES:
+            what = f"more than {MAX_TOUCHES} pairs of geoms may touch, which is more than is read"
+            raise _error(source, g, f"{what}; say by contype and conaffinity, or by <exclude>, which cannot.")
     # one friction and margin for all
     if mj.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE):
         friction, margin = np.array(mj.opt.o_friction), float(mj.opt.o_margin)
@@ -190,11 +210,11 @@ def _add_ground(
         elif set(found) == set(solid) and len(kinds) == 1:
             friction, margin = kinds.pop()
             if (friction, margin) != (mu, 0.0):
-                m.add_contact(source.bodies[b], WORLD, friction=friction, margin=margin)
+                _add_contact(m, source.bodies[b], WORLD, friction=friction, margin=margin)
                 others += 1
         else:
             for i, (friction, margin) in found.items():
-                m.add_contact(source.bodies[b], WORLD, friction=friction, shapes=(i, None), margin=margin)
+                _add_contact(m, source.bodies[b], WORLD, friction=friction, shapes=(i, None), margin=margin)
             others += 1
     more = f" ({others} bodies have friction, margin or shapes of their own on it)" if others else ""
     notes.add(
@@ -217,10 +237,10 @@ def _add_pairs(m: Mechanism, source: Source, notes: Notes, touches: list[Touch],
         whole = len(_solid_places(source, first, places)) * len(_solid_places(source, second, places))
         if len(found) == whole and len(kinds) == 1:
             friction, margin = kinds.pop()
-            m.add_contact(a, b, friction=friction, margin=margin)
+            _add_contact(m, a, b, friction=friction, margin=margin)
             continue
         for (i, j), (friction, margin) in found.items():
-            m.add_contact(a, b, friction=friction, shapes=(i, j), margin=margin)
+            _add_contact(m, a, b, friction=friction, shapes=(i, j), margin=margin)
     if met:
         count = f"{len(met)} contact pair" + ("s" if len(met) > 1 else "")
         notes.add(

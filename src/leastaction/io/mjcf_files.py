@@ -18,6 +18,10 @@ from leastaction.io.xml import Element, parse_file
 MAX_FILES = 1000
 """Largest number of model files that one model is spread over."""
 
+MAX_PARTS = 20_000
+"""Most bodies, joints, geoms and sites of a model, as often as they are repeated."""
+
+_PARTS = ("body", "joint", "freejoint", "geom", "site")
 _FILE_ATTRIBUTES = (
     "file",
     "fileright",
@@ -61,6 +65,7 @@ def check_files(root: Element, path: Path, roots: Roots) -> MjcfFiles:
     files = MjcfFiles(roots)
     _read_includes(root, path, files)
     elements = files.elements()
+    _check_count(files)
 
     # asset folders count for the whole model, wherever they are named
     for element in elements:
@@ -80,6 +85,32 @@ def check_files(root: Element, path: Path, roots: Roots) -> MjcfFiles:
             if name and element.tag not in ("include", "model"):
                 _check_asset(element, name, files)
     return files
+
+
+def _check_count(files: MjcfFiles) -> None:
+    """Refuse too many parts before MuJoCo makes them: its time grows faster than their number."""
+    parts = 0
+    stack = [(document, 1) for document in files.documents.values()]
+    while stack:
+        element, times = stack.pop()
+        if element.tag in ("replicate", "composite", "flexcomp"):
+            for text in element.attrib.get("count", "1").split()[:3]:
+                times = min(times * _whole(text), MAX_PARTS + 1)
+            parts += times if element.tag != "replicate" else 0
+        parts += times if element.tag in _PARTS else 0
+        if parts > MAX_PARTS:
+            raise element.error(
+                f"the model has more than {MAX_PARTS} bodies, joints, geoms and sites, which is more than is read."
+            )
+        stack.extend((child, times) for child in element.children)
+
+
+def _whole(text: str) -> int:
+    """A number of repetitions, at least 1; text that is none is for MuJoCo to refuse."""
+    try:
+        return min(max(int(text[:20]), 1), MAX_PARTS + 1)
+    except ValueError:
+        return 1
 
 
 def _read_includes(root: Element, path: Path, files: MjcfFiles) -> None:

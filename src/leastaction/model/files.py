@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import platform
 import stat
 import tempfile
+import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -19,6 +23,8 @@ MAX_RUN_BYTES = 4 * 2**30
 
 MAX_JSON_PARTS = 8_000_000
 """Most lists, entries and values in a JSON text that is read: each takes many times the memory of its character."""
+
+_DAY = 86400.0
 
 
 def check_json_size(text: str) -> None:
@@ -112,10 +118,50 @@ def _check_target(path: Path) -> None:
 
 def _make_beside(path: Path) -> tuple[int, str]:
     """A new file in the same folder, so that a move stays within one file system: its descriptor and its name."""
+    _remove_stale(path)
     try:
-        return tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=path.parent)
+        return tempfile.mkstemp(prefix=f"{_beside(path)}{os.getpid()}-{_machine()}-", suffix=".part", dir=path.parent)
     except (OSError, ValueError) as error:
         raise ModelError(f"{path}: cannot write into the folder {path.parent}: {_reason(error)}.") from error
+
+
+def _beside(path: Path) -> str:
+    """How the names of unfinished files beside a path begin; process and machine of the writer follow."""
+    return f".{path.name[:40]}."
+
+
+def _machine() -> str:
+    """A number for this machine: a process of another one, in a shared folder, cannot be asked for."""
+    return f"{zlib.crc32(platform.node().encode()):08x}"
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove what killed writers of this file left beside it; what cannot be looked at or removed stays."""
+    with contextlib.suppress(OSError, ValueError):
+        for name in os.listdir(path.parent):
+            if name.startswith(_beside(path)) and name.endswith(".part") and _is_stale(path.parent / name):
+                with contextlib.suppress(OSError):
+                    os.unlink(path.parent / name)
+
+
+def _is_stale(part: Path) -> bool:
+    """Whether an unfinished file is a day old, or its writer on this machine has ended."""
+    info = os.lstat(part)
+    if not stat.S_ISREG(info.st_mode):
+        return False
+    if time.time() - info.st_mtime > _DAY:
+        return True
+    pid, machine = (*part.name.removesuffix(".part").rpartition(".")[2].split("-"), "", "")[:2]
+    # elsewhere than on POSIX, asking for a process is not harmless
+    if os.name != "posix" or machine != _machine() or not pid.isdecimal() or len(pid) > 9 or int(pid) <= 0:
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def write_file(path: Path, text: str) -> None:

@@ -65,9 +65,7 @@ def _moves(A: FloatArray, E: FloatArray, s: FloatArray, armature: float) -> bool
     return bool(float(s @ A @ s) + armature > _SAFETY * float(s @ E @ s))
 
 
-def _behind(
-    A: FloatArray, E: FloatArray, s: FloatArray, armature: float, eps: float
-) -> tuple[FloatArray, FloatArray]:
+def _behind(A: FloatArray, E: FloatArray, s: FloatArray, armature: float, eps: float) -> tuple[FloatArray, FloatArray]:
     """What is left of an inertia behind an axis, and its rounding."""
     h = A @ s
     d = float(s @ h) + armature
