@@ -2,7 +2,11 @@
 
 Constraints g = 0 are imposed at nodes 1..s; impulses lam^a act at nodes 0..s-1 along G^a, the derivative of g at that
 node. A constraint row k touches up to B bodies: its rate is the sum over them of G . v (wrench-like, about the kernels'
-origin). Velocity constraints of the user have rows h g(q, qdot) and the derivative by the twists as G.
+origin). Velocity constraints of the user have rows h g(q, qdot) and the derivative by the twists as G. The rates of the
+polynomial have an error along Legendre's P_s, of O(h^s); the rest of g^0..g^s, which is orthogonal to polynomials of
+degree s-1, is imposed, so that the order is 2s (Jay 2009, Lagrange-d'Alembert SPARK integrators):
+
+    g^a - g^0 P_s(c_a) / P_s(c_0) = 0,   a = 1..s
 
 With Y_(a,k) = -J^-1 (row k as a force at node a), Newton's step for motion and multipliers is (Fan et al., sec. 3.3)
 
@@ -12,7 +16,7 @@ in O(m n + m^3). Rows of a node are combined by a constant matrix per kind of ro
 h (G M^-1 G^T) for each node up to higher order; redundant rows are then met by the proximal term alone. For s = 1 the
 step is Newton's; from s = 2 on the turning of the forces at inner nodes is left out of J, an error of O(h^2).
 
-    g      (s+1, m)       gaps at the nodes             G     ((s+1) m, 6 B) rows
+    g      (s+1, m)       gaps at the nodes, as imposed G     ((s+1) m, 6 B) rows
     ends   (m, B)         rows of the tree, or -1       kind  (m,)           EQUALITY (loops too) or VELOCITY
     lam    (s, m)         impulses                      Y     (s m, nu s)    solutions
     Sc, LU (s m, s m)     matrices of eq. (9)           eta   (n+1, 6)       spatial variation of the poses at a node
@@ -148,6 +152,13 @@ def link_rows_at(system, t, h, P, V, f, L, a):
                 st6(L.G, a * m + r + i, 6 * e, join(add3(turn, cross(p, push)), push))
 
 
+@kernel
+def share(nodes, a):
+    """P_s(c_a) / P_s(c_0), with P_s Legendre's polynomial on the step; from the weights, w_a P_s(c_a)^2 = w_0."""
+    rho = np.sqrt(nodes.w[0] / nodes.w[a])
+    return rho if a % 2 == 0 else -rho
+
+
 @optional(0.0)
 def link_impulses(loops, system, nodes, t, w, f, L):
     """Rows at all nodes, and their impulses added to w.G; returns the largest gap at nodes 1..s."""
@@ -159,6 +170,8 @@ def link_impulses(loops, system, nodes, t, w, f, L):
         link_rows(system, t + nodes.c[a] * nodes.h, nodes.h, f, L, a)
         for k in range(m):
             if a > 0:
+                if L.kind[k] == VELOCITY:
+                    L.g[a, k] -= share(nodes, a) * L.g[0, k]
                 largest = max(largest, abs(L.g[a, k]))
             if a < s:
                 for e in range(L.ends.shape[1]):
@@ -215,11 +228,11 @@ def measure(tree, nodes, w, L, y, out):
                 i = L.ends[k, e]
                 if i > 0:
                     row = ld6(L.G, c * m + k, 6 * e)
-                    change += (
-                        nodes.h * dot6(row, ld6(w.z, i, 6 * c))
-                        if L.kind[k] == VELOCITY
-                        else dot6(row, ld6(L.eta, i, 0))
-                    )
+                    if L.kind[k] == VELOCITY:
+                        change += nodes.h * dot6(row, ld6(w.z, i, 6 * c))
+                        change -= nodes.h * share(nodes, c) * dot6(ld6(L.G, k, 6 * e), ld6(w.z, i, 0))
+                    else:
+                        change += dot6(row, ld6(L.eta, i, 0))
             out[(c - 1) * m + k] = change
 
 

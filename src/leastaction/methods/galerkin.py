@@ -307,7 +307,8 @@ def mass_weights(s: int, quadrature: str = "lobatto") -> FloatArray:
 
 @cache
 def balance(s: int) -> FloatArray:
-    """(2, s, s): minus At for positions and minus At (b without node 0)^-1 for velocities; see ``galerkin_links``."""
-    _, _, b, _ = lobatto(s)
+    """(2, s, s): minus At for positions, minus At B^-1 for velocities with B as ``galerkin_links`` imposes them."""
+    _, w, b, _ = lobatto(s)
     At = np.linalg.inv(mass_weights(s))
-    return np.array([-At, -At @ np.linalg.inv(b[1:, 1:])])
+    share = np.sqrt(w[0] / w[1:]) * (-1.0) ** np.arange(1, s + 1)
+    return np.array([-At, -At @ np.linalg.inv(b[1:, 1:] - np.outer(share, b[0, 1:]))])
