@@ -167,7 +167,9 @@ def test_the_order_holds_for_q_and_v(case, form):
     exact = la.simulate(model, x0, dt=T / 10, duration=T, method=la.Adaptive(1e-13, 1e-13))
     errors = []
     for n in (80, 160):
-        run = la.simulate(model, x0, dt=T / n, duration=T, method=la.LieTrapezoid(la.Newton(tolerance=1e-14), form=form))
+        run = la.simulate(
+            model, x0, dt=T / n, duration=T, method=la.LieTrapezoid(la.Newton(tolerance=1e-14), form=form)
+        )
         errors.append((np.abs(difference(model, exact.q[-1], run.q[-1])).max(), np.abs(run.v[-1] - exact.v[-1]).max()))
     slopes = np.log2(np.array(errors[0]) / np.array(errors[1]))
     assert np.abs(slopes - 2).max() < 0.15  # measured 0.087

@@ -3,13 +3,13 @@
 Kinetic energies at the nodes see a common velocity: the path of the centre of mass is not of the degree of the curves.
 So a step of a group of floating trees, on which nothing from the world acts but what is uniform, is taken relative to
 V = P / M + h a / 2, the mean velocity of its centre of mass, with P the momentum, M the mass and a the acceleration of
-gravity and of constant forces. The mean motion of the centre of mass is known, and is taken instead of that of the step:
+gravity and of constant forces. The motion of the centre of mass is known, and replaces that of the relative step:
 
     p' = p - S . (M V)    relative momenta, of which those of the translation are -h M a / 2
     x+ = x'+ + h V + (h / M) sum_a (1 - c_a) tau^a - (X'+ - X)
     p+ = p'+ + S+ . (M V)
-with tau the impulses of the control on the translations, and X the centre of mass. The relative step is symplectic in what
-is left after the translations, and the motion of (X, P) is so too: their product is the step.
+with tau the impulses of the control on the translations, and X the centre of mass. The relative step is symplectic in
+what is left after the translations, and the motion of (X, P) is so too: their product is the step.
 
     joints (k, 3)  first coordinate x and first rate u of the translation of a floating tree, and its group
     axes   (k, 9)  the three axes of that translation in the world, row by row
@@ -93,7 +93,7 @@ def _stay(flight, tree, h, x, p, f, pr):
 
 @either(_stay)
 def fly_along(flight, tree, h, x, p, f, pr):
-    """pr, the momenta that a step of length h begins with: relative to frames that fly along, or p where nothing flies."""
+    """pr, the momenta that a step of length h begins with: seen from frames that fly along, or p where nothing flies."""
     first_moments(tree, x, flight, f)
     for g in range(flight.mass.size):
         st3(flight.X, g, 0, center(tree, flight, f, g))

@@ -386,8 +386,8 @@ def guess_by_dynamics(look, system, nodes, t, x, ua, control, f, xa, u, w):
 # --- rollouts -------------------------------------------------------------------------------------------------------
 @entry
 def rollout(
-    system, weights, wide, T, look, points, pairs, flight, tables, across, uniform, clock, k0, steps, x, p, past, lengths,
-    known, lam, every, controls, address, passive, mode, kind, rtol, most, out_q, out_v, count,
+    system, weights, wide, T, look, points, pairs, flight, tables, across, uniform, clock, k0, steps, x, p, past,
+    lengths, known, lam, every, controls, address, passive, mode, kind, rtol, most, out_q, out_v, count,
 ):  # fmt: skip
     """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 

@@ -31,7 +31,8 @@ from leastaction.kernels.passive import passive_forces
 def step_tables(system, printed, h, x, xi, P, P1, S0, S1, Z, b, mu, B, x1, u, u1):
     """Tables of a step with known xi: poses P and P1 (n+1, 12) of both ends, each about its own origin, axes S0, S1.
 
-    Z, mu (n+1, 6), b (n+1, 3) and B (n+1, 36) of the rows, not summed; coordinates x1 of the end, and the average rates at both.
+    Z, mu (n+1, 6), b (n+1, 3) and B (n+1, 36) of the rows, not summed; coordinates x1 of the end, and the average rates
+    at both.
     """
     tree = system.tree
     w = make_trapezoid_work(system, printed, False, 0)

@@ -7,7 +7,7 @@ A variation y of the unknowns (for a ball along its parent's axes) displaces row
     B = ((dlog_a^T I / h + d(dlog_a^T s)/da) dlog_a - m c^ c1^ / h, m c^ / h; -m c1^ / h, m / h)  (6')
     S0_i . sum_subtree delta mu + Lloc_i y_i = -r_i                                               (7)
 (6) is that of the printed form; in (6'), of the invariant one, s = I a / h, and c, c1 are the places of the centre of
-mass. B is the mixed second derivative of the action, so it is not symmetric. With D_i, l_i the articulated form of the sum,
+mass. B is the mixed second derivative of the action, so it is not symmetric. With D_i, l_i the articulated sums,
     H = D S1   X = Lam^-1 S0^T D   Lam = S0^T D S1 + Lloc   y0 = -Lam^-1 (r + S0 . l)
     D_par += D - H X,   l_par += l + H y0;   outward  y = y0 - X eta_par                          (8)
 

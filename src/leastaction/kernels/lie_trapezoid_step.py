@@ -315,13 +315,13 @@ def guess_step(system, t, h, mode, known, x, p, control, last, before, w, f, u, 
 
 @entry
 def rollout(
-    system, printed, solver, ranks, uniform, clock, k0, x, p, last, before, known, steps, every, controls, address, passive,
-    mode, rtol, most, out_q, out_v, count,
+    system, printed, solver, ranks, uniform, clock, k0, x, p, last, before, known, steps, every, controls, address,
+    passive, mode, rtol, most, out_q, out_v, count,
 ):  # fmt: skip
     """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
-    printed: as ``lie_trapezoid`` has it; uniform and clock are those of ``tick``; last, before (nu,) and known (1,) are the displacements of the last two
-    steps; count: see ``counts``. Returns (steps done, status); after a failure x, p are those of the last good step.
+    printed: see ``lie_trapezoid``; uniform and clock are those of ``tick``; last, before (nu,) and known (1,) are the
+    displacements of the last two steps; count: see ``counts``. Returns (steps done, status); after a failure x, p are those of the last good step.
     """
     tree, nu = system.tree, p.size
     w, f = make_trapezoid_work(system, printed, solver == DENSE, ranks), make_work(system, x)

@@ -187,18 +187,20 @@ class Galerkin(Method):
         if not (link_rows(model) or parameters or (relative is not None and relative.pushed(tau))):
             A, B = step_derivative(model, nodes, step)
             if relative is not None:
-                A, B = relative.without_push(A, B, finish, relative.pushes(xi, nodes, tau)[0])
+                A, B = relative.without_push(A, B, finish, relative.pushes(xi, nodes, tau).tau)
             return StepDerivative(A, B, end)
         lam, parts = memory["multipliers"], columns(model, parameters, self.label)
-        more = parameter_columns(model, nodes, step, lam, start, finish, parts) if parts else None
+        world = None if relative is None else relative.world
+        more = parameter_columns(model, nodes, step, lam, start, finish, parts, world) if parts else None
         try:
             if relative is None:
                 A, B, C = linked_derivative(model, nodes, step, lam, start, finish, more)
             else:
-                by_tau, by_y, by_e = relative.pushes(xi, nodes, tau)
-                found = linked_derivative(model, nodes, step, lam, start, finish, more, (by_y, by_e))
-                found[1][2 * model.nv :] += by_tau
-                A, B, C = relative.derivative(found, finish, by_tau @ tau, parts)
+                by = relative.pushes(xi, nodes, tau, more.F if more else None)
+                found = linked_derivative(model, nodes, step, lam, start, finish, more, (by.y, by.e))
+                found[1][2 * model.nv :] += by.tau
+                found[2][2 * model.nv :] += by.parts
+                A, B, C = relative.derivative(found, finish, by.tau @ tau, parts)
         except np.linalg.LinAlgError as error:
             message = f"{self.label}: the derivative of the step is singular here; take a smaller dt."
             raise ConvergenceError(message, state=state) from error

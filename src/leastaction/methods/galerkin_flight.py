@@ -1,7 +1,7 @@
 """Floating trees under ``Galerkin``: which of them fly free of the world, and the derivative of their steps.
 
-A step is taken in a frame that flies along with the centre of mass (``kernels/flight.py``), so its derivative is that of
-three maps: into the frame, the relative step, and back.
+A step is taken in a frame that flies along with the centre of mass (``kernels/flight.py``), so its derivative is that
+of three maps: into the frame, the relative step, and back.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from leastaction.spatial import quaternion, se3, so3
 def flight_of(model: Model) -> Any:
     """The ``Flight`` of a model with its own scratch memory, or None where nothing flies.
 
-    A tree flies on a free joint of the world without springs, dampers or rotors in its translation. Trees that forces or
-    loops tie together fly together. What a force or constraint ties to the world does not fly: a spring to it, a
+    A tree flies on a free joint of the world without springs, dampers or rotors in its translation. Trees that forces
+    or loops tie together fly together. What a force or constraint ties to the world does not fly: a spring to it, a
     potential, a constraint of the user; forces that turn with a body or change in time. A single body needs no frame.
     """
     if len(model.system.coordinates.free) == 0:
@@ -127,6 +127,18 @@ class _Joint(NamedTuple):
     ball: int
 
 
+class Pushes(NamedTuple):
+    """Shifts of the centres of mass by a control tau (3 m, nv), and by joint forces of parameters (3 m, k).
+
+    For ``linked_derivative`` by the unknowns y (3 m, nu s) and by displaced axes e (3 m, nu).
+    """
+
+    tau: FloatArray
+    y: FloatArray
+    e: FloatArray
+    parts: FloatArray
+
+
 class RelativeStep:
     """A step of flying trees seen from their frames, and its derivative in the world.
 
@@ -181,26 +193,35 @@ class RelativeStep:
             K[g] += share * (point @ bent + so3.hat(twists[i, :3]) @ moved)
         return V, K @ at.T + J @ at.turning, J @ at.T, J @ at.T
 
-    def pushes(self, xi: FloatArray, nodes: Any, tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What a control tau shifts the centres of mass by: derivatives by it, by the unknowns and by displaced axes.
+    def world(self, q: FloatArray, v: FloatArray, c: float) -> tuple[FloatArray, FloatArray]:
+        """Coordinates and velocities in the world at place c of the step, from those as seen."""
+        q, v, state = q.copy(), v.copy(), self.model.system.coordinates
+        for (k, _, _), joint in zip(self.flight.joints, self.joints, strict=True):
+            flow = joint.axes.T @ self.V[joint.group]
+            q[state.q[k : k + 3]] += c * self.dt * flow
+            v[joint.lin] += quaternion.to_matrix(q[state.q[k + 3 : k + 7]]).T @ flow
+        return q, v
 
-        (3 m, nv), (3 m, nu s) and (3 m, nu), the last two for ``linked_derivative``.
-        """
+    def pushes(self, xi: FloatArray, nodes: Any, tau: FloatArray, more: FloatArray | None = None) -> Pushes:
+        """What a control tau shifts the centres of mass by, and ``more``, joint forces (s+1, nv, k) by parameters."""
         flight, s, h, n = self.flight, xi.shape[1] - 1, self.dt, self.model.nv
         size = 3 * len(flight.mass)
         by_tau, by_y, by_e = np.zeros((size, n)), np.zeros((size, n * s)), np.zeros((size, n))
+        by_part = np.zeros((size, 0 if more is None else more.shape[2]))
         for joint, R in zip(self.joints, self.turns, strict=True):
             rows, d = slice(3 * joint.group, 3 * joint.group + 3), joint.ball
             for a in range(s):
                 z, weight = xi[d : d + 3, a], (1.0 - nodes.c[a]) * nodes.w[a] * h * h / flight.mass[joint.group]
                 turn = joint.axes @ quaternion.to_matrix(quaternion.from_mrp(z)) @ joint.axes.T @ R
                 by_tau[rows, joint.lin] += weight * turn
+                if more is not None:
+                    by_part[rows] += weight * turn @ more[a, joint.lin]
                 # the force turns with the body, and that by what its ball does along the axes of the joint
                 bent = -weight * so3.hat(turn @ tau[joint.lin]) @ joint.axes
                 by_e[rows, d : d + 3] += bent
                 if a > 0:
                     by_y[rows, d * s + 3 * (a - 1) : d * s + 3 * a] += bent @ so3.mrp_dexp(z)
-        return by_tau, by_y, by_e
+        return Pushes(by_tau, by_y, by_e, by_part)
 
     def pushed(self, tau: FloatArray) -> bool:
         """Whether a control acts on a translation."""
@@ -310,4 +331,4 @@ def _slope(table: FloatArray, length: FloatArray) -> FloatArray:
 
 def _arm(turned: FloatArray) -> FloatArray:
     """r (m, 3, k) from e x r for the three axes e."""
-    return np.stack([turned[1][:, 2], turned[2][:, 0], turned[0][:, 1]], axis=1)
+    return np.stack([turned[2][:, 1], turned[0][:, 2], turned[1][:, 0]], axis=1)

@@ -1,8 +1,8 @@
 """The discrete action of the Lie trapezoid and its gradients (Lee et al. 2016), in the user's coordinates.
 
 With E0, E1 the poses of a body at the two ends of a step of length h and M its spatial inertia, all in its link frame,
-the average velocity of the printed form is V = log(E0^-1 E1) / h. The invariant form has the rotation of log(R0^T R1) / h
-and the velocity (c1 - c0) / h of the centre of mass, as a twist of the link frame at E0. The action of the step is
+the average velocity of the printed form is V = log(E0^-1 E1) / h. The invariant form has the angular velocity
+log(R0^T R1) / h and the velocity (c1 - c0) / h of the centre of mass, as a twist of the link frame at E0. The action is
 
     L_d = h sum V^T M V / 2 + h sum I (xi / h)^2 / 2 - h (U(q0) + U(q1)) / 2,
 
