@@ -93,7 +93,7 @@ def _stay(flight, tree, h, x, p, f, pr):
 
 @either(_stay)
 def fly_along(flight, tree, h, x, p, f, pr):
-    """pr, the momenta that a step of length h begins with: seen from frames that fly along, or p where nothing flies."""
+    """pr, the momenta that a step of length h begins with: seen from frames that fly along, or p if nothing flies."""
     first_moments(tree, x, flight, f)
     for g in range(flight.mass.size):
         st3(flight.X, g, 0, center(tree, flight, f, g))

@@ -321,7 +321,8 @@ def rollout(
     """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
     printed: see ``lie_trapezoid``; uniform and clock are those of ``tick``; last, before (nu,) and known (1,) are the
-    displacements of the last two steps; count: see ``counts``. Returns (steps done, status); after a failure x, p are those of the last good step.
+    displacements of the last two steps; count: see ``counts``. Returns (steps done, status); after a failure x, p are
+    those of the last good step.
     """
     tree, nu = system.tree, p.size
     w, f = make_trapezoid_work(system, printed, solver == DENSE, ranks), make_work(system, x)

@@ -32,7 +32,7 @@ METHODS: dict[str, tuple[Method, str]] = {
     "galerkin:4": (Galerkin(4), "variational, symplectic, order 4"),
     "lie-trapezoid": (
         LieTrapezoid(),
-        "variational with the logarithm of SE(3), symplectic, order 2; lie-trapezoid:riqn, :broyden, :dense",
+        "variational with average velocities by the logarithm, symplectic, order 2; lie-trapezoid:riqn, :printed, ...",
     ),
     "maximal": (
         Maximal(),
