@@ -1,4 +1,4 @@
-"""The Lie trapezoid: a variational integrator with the logarithm of SE(3) (Lee, Liu, Park, Srinivasa 2016)."""
+"""The Lie trapezoid: a variational integrator with average velocities by the logarithm (Lee et al. 2016)."""
 
 from __future__ import annotations
 
