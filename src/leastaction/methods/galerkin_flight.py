@@ -154,8 +154,8 @@ class RelativeStep:
         c, self.joints = model.system.coordinates, []
         for (_, d, g), axes in zip(flight.joints, flight.axes, strict=True):
             self.joints.append(_Joint(int(g), c.v[d : d + 3], c.v[d + 3 : d + 6], axes.reshape(3, 3).T, int(d) + 3))
-        start = Tangent(model, state)
-        V, self.V_q, self.V_v, self.X_q = self._center(start)
+        self.first = Tangent(model, state)
+        V, self.V_q, self.V_v, self.X_q = self._center(self.first)
         self.V = V + 0.5 * dt * flight.fall
         self.start = self.seen(state)
         self.turns = self._turns(state)
@@ -268,7 +268,9 @@ class RelativeStep:
         for joint, R in zip(self.joints, turns, strict=True):
             done[joint.lin] += R.T @ move[joint.group]
             done[n + joint.lin] += R.T @ dV[joint.group] + so3.hat(R.T @ self.V[joint.group]) @ out[joint.ang]
-        return done[:, : 2 * n], done[:, 2 * n : 3 * n], done[:, 3 * n :]
+        # directions that leave the loops are projected before anything sees them
+        A = done[:, : 2 * n] @ self.first.projector() if self.first.links else done[:, : 2 * n]
+        return A, done[:, 2 * n : 3 * n], done[:, 3 * n :]
 
     def _by_parameters(
         self, parts: list[Column], end: State, push: FloatArray
