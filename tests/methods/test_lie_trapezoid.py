@@ -40,9 +40,9 @@ def tree(seed: int, kinds: list[str], *, springs: bool = False, damping: bool = 
 class Probe:
     """One step of a model from a random state with a random displacement."""
 
-    def __init__(self, model: la.Model, h: float, seed: int, speed: float = 1.0) -> None:
+    def __init__(self, model: la.Model, h: float, seed: int, speed: float = 1.0, form: str = "invariant") -> None:
         rng = np.random.default_rng(seed)
-        self.model, self.h = model, h
+        self.model, self.h, self.form = model, h, form
         self.q, _ = make.random_state(model, rng)
         self.x, u = np.zeros(model.nq), np.zeros(model.nv)
         entries.enter(model.system, self.q, np.zeros(model.nv), self.x, u)
@@ -55,8 +55,8 @@ class Probe:
         n = self.model.nv
         out = {"r": np.zeros(n), "pn": np.zeros(n), "y": np.zeros(n), "dense": np.zeros(n), "J": np.zeros((n, n))}
         inside = lie_trapezoid_step.probe(
-            self.model.system, 0.0, self.h, self.x, np.zeros(n) if p is None else p, np.zeros(n), self.active, xi,
-            *out.values(),
+            self.model.system, self.form == "printed", 0.0, self.h, self.x, np.zeros(n) if p is None else p,
+            np.zeros(n), self.active, xi, *out.values(),
         )  # fmt: skip
         assert inside
         return out
@@ -92,11 +92,12 @@ class Probe:
 
 @pytest.mark.parametrize("kinds", [KINDS[0::3], KINDS[1::3], KINDS[2::3]])
 @pytest.mark.parametrize("springs", [False, True])
-def test_the_residual_is_minus_the_gradient_of_the_discrete_action(kinds, springs):
-    probe = Probe(tree(1, kinds, springs=springs, damping=False), 0.05, 2, 2.0)
+@pytest.mark.parametrize("form", ["invariant", "printed"])
+def test_the_residual_is_minus_the_gradient_of_the_discrete_action(kinds, springs, form):
+    probe = Probe(tree(1, kinds, springs=springs, damping=False), 0.05, 2, 2.0, form)
     got = probe(probe.xi)
     x, q = probe.end()
-    first, second = reference.slopes(probe.model, probe.q, q, probe.h)
+    first, second = reference.slopes(probe.model, probe.q, q, probe.h, form)
     # of entries from 20 to 500
     assert np.abs(probe.along_user(probe.x, probe.q, got["r"]) + first).max() < 1e-7  # measured 4e-9
     assert np.abs(probe.along_user(x, q, got["pn"]) - second).max() < 1e-7  # measured 2e-9
@@ -105,7 +106,7 @@ def test_the_residual_is_minus_the_gradient_of_the_discrete_action(kinds, spring
 def test_the_momenta_are_those_of_algorithm_2_in_body_axes():
     m = tree(3, KINDS).mechanism.copy()
     m.gravity = np.zeros(3)
-    probe = Probe(m.build(), 0.05, 4, 2.0)
+    probe = Probe(m.build(), 0.05, 4, 2.0, "printed")
     got = probe(probe.xi)
     x, q = probe.end()
     first, second = reference.momenta(probe.model, probe.q, q, probe.h)
@@ -115,8 +116,9 @@ def test_the_momenta_are_those_of_algorithm_2_in_body_axes():
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("springs", [False, True])
-def test_the_newton_direction_is_exact(seed, springs):
-    probe = Probe(tree(seed, KINDS, springs=springs), 0.05, seed, 2.0)
+@pytest.mark.parametrize("form", ["invariant", "printed"])
+def test_the_newton_direction_is_exact(seed, springs, form):
+    probe = Probe(tree(seed, KINDS, springs=springs), 0.05, seed, 2.0, form)
     got, eps, n = probe(probe.xi, probe.p), 1e-6, probe.model.nv
     columns = [
         (probe(probe.xi + eps * e, probe.p)["r"] - probe(probe.xi - eps * e, probe.p)["r"]) / (2 * eps)
@@ -156,7 +158,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", list(CASES))
-def test_the_order_holds_for_q_and_v(case):
+@pytest.mark.parametrize("form", ["invariant", "printed"])
+def test_the_order_holds_for_q_and_v(case, form):
     build, T = CASES[case]
     model = build()
     rng = np.random.default_rng(5)
@@ -164,15 +167,18 @@ def test_the_order_holds_for_q_and_v(case):
     exact = la.simulate(model, x0, dt=T / 10, duration=T, method=la.Adaptive(1e-13, 1e-13))
     errors = []
     for n in (80, 160):
-        run = la.simulate(model, x0, dt=T / n, duration=T, method=la.LieTrapezoid(la.Newton(tolerance=1e-14)))
+        run = la.simulate(
+            model, x0, dt=T / n, duration=T, method=la.LieTrapezoid(la.Newton(tolerance=1e-14), form=form)
+        )
         errors.append((np.abs(difference(model, exact.q[-1], run.q[-1])).max(), np.abs(run.v[-1] - exact.v[-1]).max()))
     slopes = np.log2(np.array(errors[0]) / np.array(errors[1]))
     assert np.abs(slopes - 2).max() < 0.15  # measured 0.087
 
 
-def test_the_step_map_is_symplectic():
+@pytest.mark.parametrize("form", ["invariant", "printed"])
+def test_the_step_map_is_symplectic(form):
     model = la.models.double_pendulum().build()
-    method = la.LieTrapezoid(la.Newton(tolerance=1e-14))
+    method = la.LieTrapezoid(la.Newton(tolerance=1e-14), form=form)
 
     def step(state: np.ndarray) -> np.ndarray:
         """One step in canonical coordinates (q, p)."""
@@ -187,23 +193,25 @@ def test_the_step_map_is_symplectic():
     assert np.abs(A.T @ Omega @ A - Omega).max() < 1e-8  # measured 2e-10, the error of the differences
 
 
-def test_the_step_is_its_own_inverse_when_the_velocity_turns_round():
+@pytest.mark.parametrize("form", ["invariant", "printed"])
+def test_the_step_is_its_own_inverse_when_the_velocity_turns_round(form):
     model = tree(4, KINDS)
     rng = np.random.default_rng(6)
     q, v = make.random_state(model, rng)
-    method = la.LieTrapezoid(la.Newton(tolerance=1e-14))
+    method = la.LieTrapezoid(la.Newton(tolerance=1e-14), form=form)
     there = la.simulate(model, model.state(q, v), dt=0.005, duration=0.1, method=method).final
     back = la.simulate(model, model.state(there.q, -there.v), dt=0.005, duration=0.1, method=method).final
     assert np.abs(difference(model, q, back.q)).max() < 1e-9  # measured 3e-14
     assert np.abs(back.v + v).max() < 1e-8  # measured 4e-13
 
 
-def test_momenta_of_a_floating_tree_are_conserved():
+@pytest.mark.parametrize("form", ["invariant", "printed"])
+def test_momenta_of_a_floating_tree_are_conserved(form):
     m = tree(6, KINDS).mechanism.copy()
     m.gravity = np.zeros(3)
     model = m.build()
     q, v = make.random_state(model, np.random.default_rng(7))
-    method = la.LieTrapezoid(la.Newton(tolerance=1e-14))
+    method = la.LieTrapezoid(la.Newton(tolerance=1e-14), form=form)
     run = la.simulate(model, model.state(q, 0.5 * v), dt=0.002, duration=0.4, method=method)
     # of 67 N s and 141 N m s
     assert np.abs(run.momentum.linear - run.momentum.linear[0]).max() < 1e-9  # measured 2e-13
@@ -305,6 +313,10 @@ def test_names_and_labels():
     assert method_by_name("lie-trapezoid").label == "lie-trapezoid"
     assert method_by_name("lie-trapezoid:riqn").label == "lie-trapezoid:riqn"
     assert isinstance(method_by_name("lie-trapezoid:broyden").solver, la.Broyden)
+    assert method_by_name("lie-trapezoid:printed").label == "lie-trapezoid:printed"
+    assert method_by_name("lie-trapezoid:printed").form == "printed"
+    assert method_by_name("lie-trapezoid:printed:riqn").label == "lie-trapezoid:printed:riqn"
+    assert la.LieTrapezoid(**la.LieTrapezoid(form="printed").options()).form == "printed"
     again = la.LieTrapezoid(**la.LieTrapezoid(la.RIQN(tolerance=1e-9), guess="hold").options())
     assert again.solver == la.RIQN(tolerance=1e-9)
     assert again.guess == "hold"
@@ -313,6 +325,8 @@ def test_names_and_labels():
 def test_bad_options():
     with pytest.raises(la.ModelError, match="guess must be one of"):
         la.LieTrapezoid(guess="luck")
+    with pytest.raises(la.ModelError, match="form must be one of invariant, printed"):
+        la.LieTrapezoid(form="luck")
     with pytest.raises(la.ModelError, match="no solver 'luck'"):
         method_by_name("lie-trapezoid:luck")
     with pytest.raises(la.ModelError, match="expected a solver"):

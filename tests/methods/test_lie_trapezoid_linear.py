@@ -10,17 +10,19 @@ from leastaction.model.configuration import difference, retract
 from leastaction.reference import samples as make
 
 METHOD, DT = la.LieTrapezoid(la.Newton(1e-15)), 0.02
+PRINTED = la.LieTrapezoid(la.Newton(1e-15), form="printed")
+FORMS = pytest.mark.parametrize("method", [METHOD, PRINTED], ids=["invariant", "printed"])
 
 
-def check(model: la.Model, eps: float = 1e-5) -> la.StepDerivative:
+def check(model: la.Model, method: la.LieTrapezoid, eps: float = 1e-5) -> la.StepDerivative:
     """A and B against central differences in some directions."""
     rng, n = np.random.default_rng(3), model.nv
     state, tau = model.state(*make.random_state(model, rng)), rng.normal(size=n)
-    found, base = la.linearize(model, METHOD, state, tau, DT), METHOD.step(model, state, DT, tau)
+    found, base = la.linearize(model, method, state, tau, DT), method.step(model, state, DT, tau)
 
     def end(change: np.ndarray) -> np.ndarray:
         start = model.state(retract(model, state.q, change[:n]), state.v + change[n : 2 * n])
-        out = METHOD.step(model, start, DT, tau + change[2 * n :])
+        out = method.step(model, start, DT, tau + change[2 * n :])
         return np.concatenate([difference(model, base.q, out.q), out.v])
 
     for d in rng.normal(size=(4, 3 * n)):
@@ -32,11 +34,12 @@ def check(model: la.Model, eps: float = 1e-5) -> la.StepDerivative:
 
 
 @pytest.mark.slow
-def test_chain_and_symplectic_form():
+@FORMS
+def test_chain_and_symplectic_form(method):
     model = la.models.chain(3).build()
-    check(model)
+    check(model, method)
     state = model.state([0.5, -0.3, 0.8], [2.0, -1.0, 0.5])
-    found, forms, n = la.linearize(model, METHOD, state, None, DT), [], 3
+    found, forms, n = la.linearize(model, method, state, None, DT), [], 3
     for at in (state, found.state):
         hessian = la.lagrangian_hessian(model, at.q, at.v)
         to_momenta = np.block([[np.eye(n), np.zeros((n, n))], [hessian.kinetic_vq, hessian.kinetic_vv]])
@@ -46,13 +49,14 @@ def test_chain_and_symplectic_form():
 
 
 @pytest.mark.slow
-def test_every_joint_and_force():
+@FORMS
+def test_every_joint_and_force(method):
     rng = np.random.default_rng(1)
-    check(la.models.chain(2, joint="spherical", length=0.5).build())
+    check(la.models.chain(2, joint="spherical", length=0.5).build(), method)
     m = make.random_tree(["free", *(kind for kind in make.MOVING_KINDS if kind != "free")], rng, springs=True)
     make.add_every_force(m, "b3", "b7", rng)
     m.forces = [force for force in m.forces if not isinstance(force, la.Potential)]
     m.add_force(
         la.Cable([("b1", (0.1, 0.0, 0.2)), ("b6", (0.2, 0.0, 0.0))], stiffness=5.0, damping=0.2, rest_length=0.1)
     )
-    check(m.build())
+    check(m.build(), method)

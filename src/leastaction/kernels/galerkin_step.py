@@ -1,10 +1,10 @@
 """Steps of the Galerkin integrators: guesses, Newton with a line search, rollouts.
 
-Five arguments choose by their type what is compiled into a rollout, so that nobody waits for what he does not use:
+Six arguments choose by their type what is compiled into a rollout, so that nobody waits for what he does not use:
 ``wide`` () or (0,) whether forces on bodies are part of the direction; ``T`` None for Newton's direction, ``Densely``
 for that with a dense matrix, or the matrix of a quasi-Newton one; ``look`` None, or any number for the guess by forward
 dynamics; ``points`` None for Lobatto's quadrature, or that of ``galerkin_gauss``;
-``pairs`` None, or those of ``galerkin_couplings``.
+``pairs`` None, or those of ``galerkin_couplings``. ``flight`` None, or the groups of floating trees of ``flight``.
 """
 
 # mypy: ignore-errors
@@ -21,6 +21,7 @@ from leastaction.kernels.clock import tick
 from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
 from leastaction.kernels.explicit import all_finite, copy
+from leastaction.kernels.flight import flight_rounding, fly_along, fly_back, relative_guess
 from leastaction.kernels.forces import most_bodies
 from leastaction.kernels.forward import acceleration, make_work
 from leastaction.kernels.galerkin import Nodes, gravity, move, next_momentum, place, residual, vec3
@@ -171,9 +172,11 @@ def pulled(loops, L, reach):
 @kernel
 def solve_step(
     system, C, Q, points, nodes, t, x, p, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l, square,
-    count,
+    floor, count,
 ):  # fmt: skip
     """Newton with backtracking from the guess in w.xi. Returns True if the residual is within tolerance.
+
+    ``floor`` is what rounding leaves in p.
 
     Residual and direction stand at one place each, so that they are compiled into the loop once.
     """
@@ -192,6 +195,7 @@ def solve_step(
             count[EVALUATIONS] += 1
             if limit == 0.0:
                 limit, rounding, reach = tolerance(tree, nodes, x, p, w, rtol)
+                limit, rounding = limit + floor, rounding + floor
                 # a gap, down to the rounding of positions and of angles that have turned far
                 widest = (max(rtol, 4.0e-15) + 1.0e-15 * farthest(x)) * (1.0 + reach)
         extra = pulled(system.loops, L, reach)
@@ -225,9 +229,9 @@ def solve_step(
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
     # rounding may stop the descent just above the tolerance
-    floor = 100.0 * (rounding + extra)
+    lowest = 100.0 * (rounding + extra)
     return (largest <= limit + extra and gap <= widest) or (
-        size_before <= floor and largest <= floor and gap <= 100.0 * widest
+        size_before <= lowest and largest <= lowest and gap <= 100.0 * widest
     )
 
 
@@ -236,6 +240,13 @@ def end_step(points, tree, nodes, p, w, wq):
     """Next momentum in w.pn, whatever the quadrature."""
     nq, wv = at_points(points, nodes, w, wq)
     next_momentum(tree, nq, p, wv)
+
+
+@kernel
+def land(flight, points, tree, nodes, x, p, w, wq, f):
+    """The end of the step in the world, whatever the quadrature; x and p are there already where nothing floats."""
+    nq, wv = at_points(points, nodes, w, wq)
+    fly_back(flight, tree, nq, x, p, wv, f)
 
 
 @kernel
@@ -375,13 +386,14 @@ def guess_by_dynamics(look, system, nodes, t, x, ua, control, f, xa, u, w):
 # --- rollouts -------------------------------------------------------------------------------------------------------
 @entry
 def rollout(
-    system, weights, wide, T, look, points, pairs, tables, across, uniform, clock, k0, steps, x, p, past, lengths,
-    known, lam, every, controls, address, passive, mode, kind, rtol, most, out_q, out_v, count,
+    system, weights, wide, T, look, points, pairs, flight, tables, across, uniform, clock, k0, steps, x, p, past,
+    lengths, known, lam, every, controls, address, passive, mode, kind, rtol, most, out_q, out_v, count,
 ):  # fmt: skip
     """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
     tables: (b, c, ahead, balance). uniform and clock are those of ``tick``. past (nu, 3 (s+1)),
-    lengths (3,) and known (1,): curves, lengths and number of the last three steps; lam (s, m): multipliers. controls
+    lengths (3,) and known (1,): curves (those of floating trees as seen from frames that fly along), lengths and number
+    of the last three steps; lam (s, m): multipliers. controls
     (steps, 1 or s+1, nv), no rows where there are none. count: see ``counts``. Returns (steps done, status); after a
     failure x, p are those of the last good step.
     """
@@ -394,6 +406,7 @@ def rollout(
     xa, ua, u, old_x, old_p = np.zeros(x.size), np.zeros(nu), np.zeros(nu), np.zeros(x.size), np.zeros(nu)
     control = np.zeros((max(controls.shape[1], 1), nu))
     K, Dm, old = np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1))), np.zeros((nu, s + 1))
+    pr = np.zeros(nu)
     l, onward = np.zeros((tree.rows.shape[0], w.z.shape[1])), ahead.copy()
     square = np.zeros(72 * most_bodies(system.forces) * most_bodies(system.forces))
     load_multipliers(system.loops, L, lam)
@@ -428,18 +441,22 @@ def rollout(
             copy_table(ahead, onward)
         guess_step(tree, nodes, onward, EULER if mode == DYNAMICS else mode, known[0], u, past, lengths, w)
         guess_by_dynamics(look, system, nodes, t, x, ua, control[0], f, xa, u, w)
+        fly_along(flight, tree, h, x, p, f, pr)
+        if mode in (EULER, DYNAMICS) or (known[0] == 0 and mode != HOLD):
+            relative_guess(flight, nodes, w)
         # step
         if not solve_step(
-            system, C, Q, points, nodes, t, x, p, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l,
-            square, count,
+            system, C, Q, points, nodes, t, x, pr, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l,
+            square, flight_rounding(flight, p), count,
         ):  # fmt: skip
             return k, NOT_CONVERGED
-        end_step(points, tree, nodes, p, w, wq)
+        end_step(points, tree, nodes, pr, w, wq)
         if not all_finite(w.pn):
             return k, NOT_FINITE
         copy(x, old_x)
         copy(p, old_p)
         accept(tree, nodes, x, p, w)
+        land(flight, points, tree, nodes, x, p, w, wq, f)
         save_multipliers(system.loops, L, lam)
         moved, used = True, h
         for d in range(nu):

@@ -8,16 +8,23 @@ ball the rotation vector xi of R^(k+1) = exp(xi) R^k (parent side).
     P    (n+1, 12) poses at q^k                 M    (n+1, 9)  inertias at q^k
     S0   (nu, 6)   axes at q^k; a ball has three that are fixed to its parent
     S1   (nu, 6)   the same axes at q^(k+1)
-    E    (n+1, 9)  displacement: unit quaternion (4), displacement of the origin (3); coefficients e, e1 of dlog
-    Z    (n+1, 6)  log(E) = h W                 mu   (n+1, 6)  discrete momentum, after ``residual`` of the subtree
+    E    (n+1, 12) displacement: unit quaternion (4), displacement of the origin (3); coefficients e, e1 of dlog; of the
+                   invariant form the displacement b of the centre of mass (3)
+    Z    (n+1, 6)  h times the average twist    mu   (n+1, 6)  discrete momentum, after ``residual`` of the subtree
+    printed        whether Z is the logarithm on SE(3), as the paper has it
     G    (nu,)     half impulses at one end of the step: gravity, forces on bodies, joint forces
     p    (nu,)     momenta at q^k               r    (nu,)     residual
 
     E_i = E_par exp(S0_i xi_i)                       Alg. 2, l. 3                                (1)
-    mu_i = dlog_Z^T M_i Z_i / h,  Z_i = log(E_i)     Alg. 2, l. 4 and 7                          (2)
+    mu_i = dlog_Z^T M_i Z_i / h,  Z_i = log(E_i)     Alg. 2, l. 4 and 7, the printed form        (2)
+    mu_i = (dlog_a^T I a / h + c x f; f)             the invariant form                          (2')
     r_i = S0_i . sum_subtree mu - p_i - G_i          Alg. 2, l. 8 and 9; minus the gradient      (3)
     p_i^(k+1) = S1_i . sum_subtree mu + G_i^(k+1),   S1_i = Ad(E_par) S0_i                       (4)
 Rotors add their inertia times xi / h to both sums. Equation numbers are those of docs/theory/lie_trapezoid.
+
+The logarithm on SE(3) sees a common velocity, as it bends the path of a body that turns. The invariant form takes the
+rotation vector a of E and the displacement b of the centre of mass c each for itself: f = m b / h, I the inertia about
+c, and Z = (a; b - a x c). That is the average twist at q^k; at q^(k+1) the centre of mass is at c + b.
 """
 
 # mypy: ignore-errors
@@ -29,9 +36,9 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.kernels._jit import kernel, memory, sweep
-from leastaction.kernels._lanes import ld3, ld6, st3, st6
+from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6
 from leastaction.kernels.coordinates import get3
-from leastaction.kernels.layout import BALL, HELICAL, IU, KIND, MASS, PARENT, PITCH, PRISMATIC, Floats, Ints
+from leastaction.kernels.layout import BALL, HELICAL, INERTIA, IU, KIND, MASS, PARENT, PITCH, PRISMATIC, Floats, Ints
 from leastaction.kernels.tree import inertias, joint_frame, kinematics
 from leastaction.spatial._source.angle import dexp_inv_coefficients
 from leastaction.spatial._source.dlog import dlog_dual
@@ -49,8 +56,13 @@ from leastaction.spatial._source.vector import (
     inertia_times,
     join,
     lin,
+    matmul,
+    matvec,
     scale3,
     scale6,
+    sub3,
+    tmatvec,
+    transpose,
 )
 
 
@@ -79,10 +91,11 @@ class TrapezoidWork(NamedTuple):
     steps: Floats
     updates: Floats
     rate: Ints
+    printed: bool
 
 
 @memory
-def make_trapezoid_work(system, dense, ranks):
+def make_trapezoid_work(system, printed, dense, ranks):
     """Scratch memory; ``dense`` with room for a full Jacobian, ``ranks`` with room for that many updates."""
     tree, c = system.tree, system.coordinates
     n, nu = tree.rows.shape[0], tree.rates.shape[0]
@@ -92,10 +105,10 @@ def make_trapezoid_work(system, dense, ranks):
     for k in range(nu):
         rate[c.v[k]] = k
     return TrapezoidWork(
-        np.zeros((n, 12)), np.zeros((n, 9)), np.zeros((nu, 6)), np.zeros((nu, 6)), np.zeros((n, 9)),
+        np.zeros((n, 12)), np.zeros((n, 9)), np.zeros((nu, 6)), np.zeros((nu, 6)), np.zeros((n, 12)),
         np.zeros((n, 6)), np.zeros((n, 6)), np.zeros(nu), np.zeros((n, 6)), np.zeros(nu), np.zeros(nu), np.zeros(nu),
         np.zeros((n, 36)), np.zeros((nu, 6)), np.zeros((nu, 6)), np.zeros(nu), np.zeros((n, 6)), np.zeros((nu, 3)),
-        np.zeros((m, m)), np.zeros((ranks, nu)), np.zeros((ranks, nu)), rate,
+        np.zeros((m, m)), np.zeros((ranks, nu)), np.zeros((ranks, nu)), rate, printed,
     )  # fmt: skip
 
 
@@ -163,7 +176,7 @@ def displace(tree, h, loaded, xi, w):
     E = w.E
     none = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     E[0, 0] = 1.0
-    for e in range(1, 9):
+    for e in range(1, 12):
         E[0, e] = 0.0
     st6(w.Z, 0, 0, none)
     st6(w.mu, 0, 0, none)
@@ -187,13 +200,44 @@ def displace(tree, h, loaded, xi, w):
             inside = inside and e[0] > 0.0
             a = quat_log(e)
             c0, c1 = dexp_inv_coefficients(dot3(a, a))
-            Z = join(a, jacobian_times(-0.5, c0, a, t))
-            st6(w.Z, i, 0, Z)
             E[i, 7], E[i, 8] = c0, c1
-            if m > 0.0:
-                momentum = inertia_times(ld6(w.M, i, 0), ld3(w.M, i, 6), m, scale6(1.0 / h, Z))
-                st6(w.mu, i, 0, dlog_dual(c0, c1, Z, momentum))
+            if w.printed:
+                Z = join(a, jacobian_times(-0.5, c0, a, t))
+                if m > 0.0:
+                    momentum = inertia_times(ld6(w.M, i, 0), ld3(w.M, i, 6), m, scale6(1.0 / h, Z))
+                    st6(w.mu, i, 0, dlog_dual(c0, c1, Z, momentum))
+            else:
+                Z = displace_apart(tree, h, i, m, e, t, a, c0, w)
+            st6(w.Z, i, 0, Z)
     return inside
+
+
+@kernel
+def displace_apart(tree, h, i, m, e, t, a, c0, w):
+    """The invariant form: Z of row i, its w.mu by eq. (2'), and b. A row without mass has its origin for c."""
+    c = scale3(1.0 / m, ld3(w.M, i, 6)) if m > 0.0 else ld3(w.P, i, 9)
+    b = sub3(t, turned_point(e, c))
+    st3(w.E, i, 9, b)
+    Z = join(a, sub3(b, cross(a, c)))
+    if m > 0.0:
+        f, R = scale3(m / h, b), ld9(w.P, i, 0)
+        spin = scale3(1.0 / h, matvec(R, matvec(own_inertia(tree, i), tmatvec(R, a))))
+        st6(w.mu, i, 0, join(add3(jacobian_times(0.5, c0, a, spin), cross(c, f)), f))
+    return Z
+
+
+@kernel
+def own_inertia(tree, i):
+    """Inertia of row i about its centre of mass, in row axes."""
+    xx, xy, xz, yy, yz, zz = ld6(tree.const, i, INERTIA)
+    return (xx, xy, xz, xy, yy, yz, xz, yz, zz)
+
+
+@kernel
+def inertia_matrix(tree, i, P):
+    """The same in world axes."""
+    R = ld9(P, i, 0)
+    return matmul(R, matmul(own_inertia(tree, i), transpose(R)))
 
 
 @sweep
@@ -242,10 +286,13 @@ def project_loads(tree, h, w):
 
 
 @kernel
-def average_twists(tree, h, w, shift, V):
-    """V (n+1, .) = Z / h about an origin that is ``shift`` away from that of the step."""
+def average_twists(tree, h, w, shift, ahead, V):
+    """V (n+1, .) = Z / h about an origin that is ``shift`` away from that of the step; ``ahead`` at its end."""
     for i in range(tree.rows.shape[0]):
-        W = scale6(1.0 / h, ld6(w.Z, i, 0))
+        Z = ld6(w.Z, i, 0)
+        if ahead and not w.printed:
+            Z = join(ang(Z), sub3(lin(Z), cross(ang(Z), ld3(w.E, i, 9))))
+        W = scale6(1.0 / h, Z)
         st6(V, i, 0, join(ang(W), add3(lin(W), cross(ang(W), shift))))
 
 

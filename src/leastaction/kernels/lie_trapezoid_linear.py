@@ -28,13 +28,14 @@ from leastaction.kernels.passive import passive_forces
 
 
 @entry
-def step_tables(system, h, x, xi, P, P1, S0, S1, Z, mu, B, x1, u, u1):
+def step_tables(system, printed, h, x, xi, P, P1, S0, S1, Z, b, mu, B, x1, u, u1):
     """Tables of a step with known xi: poses P and P1 (n+1, 12) of both ends, each about its own origin, axes S0, S1.
 
-    Z, mu (n+1, 6) and B (n+1, 36) of the rows, not summed; coordinates x1 of the end, and the average rates at both.
+    Z, mu (n+1, 6), b (n+1, 3) and B (n+1, 36) of the rows, not summed; coordinates x1 of the end, and the average rates
+    at both.
     """
     tree = system.tree
-    w = make_trapezoid_work(system, False, 0)
+    w = make_trapezoid_work(system, printed, False, 0)
     place_start(tree, x, w)
     copy(xi, w.xi)
     displace(tree, h, True, w.xi, w)
@@ -42,6 +43,7 @@ def step_tables(system, h, x, xi, P, P1, S0, S1, Z, mu, B, x1, u, u1):
     for i in range(P.shape[0]):
         copy(w.P[i], P[i])
         copy(w.Z[i], Z[i])
+        copy(w.E[i, 9:], b[i])
         copy(w.mu[i], mu[i])
         copy(w.D[i], B[i])
     for d in range(xi.size):
@@ -72,25 +74,26 @@ def joint_tables(system, x, u, control, q, v, r, Kx, Ku):
 
 
 @entry
-def residuals(system, consts, t, h, x, p, xi, controls, R, Pn):
+def residuals(system, printed, consts, t, h, x, p, xi, controls, R, Pn):
     """Residuals R and next momenta Pn (k, nu) at given xi, for k mechanisms that differ in constants.
 
     consts (k, n+1, 23), momenta p (k, nu) at the start, controls (k, 2, nv) at both ends; see ``galerkin_parameters``.
     """
-    w, f, u, xn = make_trapezoid_work(system, False, 0), make_work(system, x), np.zeros(xi.size), np.zeros(x.size)
+    w, f = make_trapezoid_work(system, printed, False, 0), make_work(system, x)
+    u, xn = np.zeros(xi.size), np.zeros(x.size)
     for k in range(consts.shape[0]):
         other = with_constants(system, consts[k])
         place_start(other.tree, x, w)
         copy(xi, w.xi)
         start = origin_of(w.P)
         displace(other.tree, h, True, w.xi, w)
-        load(other, t, h, x, controls[k, 0], True, start, w, f, u)
+        load(other, t, h, x, controls[k, 0], True, start, False, w, f, u)
         residual(other.tree, h, w.xi, p[k], w)
         copy(w.r, R[k])
         momenta_ahead(other.tree, h, w.xi, w, Pn[k])
         copy(x, xn)
         move_on(other.tree, xn, w.xi)
         place_start(other.tree, xn, w)
-        load(other, t + h, h, xn, controls[k, 1], True, start, w, f, u)
+        load(other, t + h, h, xn, controls[k, 1], True, start, True, w, f, u)
         for d in range(xi.size):
             Pn[k, d] += w.G[d]

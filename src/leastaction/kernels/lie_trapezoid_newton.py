@@ -4,8 +4,10 @@ A variation y of the unknowns (for a ball along its parent's axes) displaces row
 
     eta_i = eta_par + S1_i y_i                                                                    (5)
     delta mu_i = B_i eta_i,   B = (dlog_Z^T M / h + d(dlog_Z^T m)/dZ) dlog_Z,  m = M Z / h        (6)
+    B = ((dlog_a^T I / h + d(dlog_a^T s)/da) dlog_a - m c^ c1^ / h, m c^ / h; -m c1^ / h, m / h)  (6')
     S0_i . sum_subtree delta mu + Lloc_i y_i = -r_i                                               (7)
-B is the mixed second derivative of the action, so it is not symmetric. With D_i, l_i the articulated form of the sum,
+(6) is that of the printed form; in (6'), of the invariant one, s = I a / h, and c, c1 are the places of the centre of
+mass. B is the mixed second derivative of the action, so it is not symmetric. With D_i, l_i the articulated sums,
     H = D S1   X = Lam^-1 S0^T D   Lam = S0^T D S1 + Lloc   y0 = -Lam^-1 (r + S0 . l)
     D_par += D - H X,   l_par += l + H y0;   outward  y = y0 - X eta_par                          (8)
 
@@ -23,11 +25,24 @@ from leastaction.kernels._jit import kernel, sweep
 from leastaction.kernels._lanes import ld3, ld6, st6
 from leastaction.kernels.coordinates import get3, put3
 from leastaction.kernels.layout import BALL, IU, KIND, MASS, PARENT
-from leastaction.kernels.lie_trapezoid import combine
-from leastaction.spatial._source.dlog import dexp_inv_curvature, dlog_blocks, dlog_dual_derivative
+from leastaction.kernels.lie_trapezoid import combine, inertia_matrix
+from leastaction.spatial._source.dlog import dexp_inv_curvature, dlog_blocks, dlog_dual_derivative, pulled_derivative
 from leastaction.spatial._source.mrp import add9, scale9
 from leastaction.spatial._source.so3 import dexp_inv, dexp_inv_times, hat
-from leastaction.spatial._source.vector import add6, ang, axpy6, dot3, dot6, inertia_times, matmul, scale6, transpose
+from leastaction.spatial._source.vector import (
+    add3,
+    add6,
+    ang,
+    axpy6,
+    dot3,
+    dot6,
+    inertia_times,
+    matmul,
+    matvec,
+    scale3,
+    scale6,
+    transpose,
+)
 
 
 @kernel
@@ -65,6 +80,9 @@ def momentum_matrices(tree, h, w):
             for k in range(36):
                 w.D[i, k] = 0.0
             continue
+        if not w.printed:
+            matrix_apart(tree, h, i, m, w)
+            continue
         Z, e, e1 = ld6(w.Z, i, 0), w.E[i, 7], w.E[i, 8]
         e2 = dexp_inv_curvature(dot3(ang(Z), ang(Z)), e, e1)
         I6, h1 = ld6(w.M, i, 0), ld3(w.M, i, 6)
@@ -85,6 +103,20 @@ def momentum_matrices(tree, h, w):
         put_block(w.D, i, 0, 3, matmul(a12, J))
         put_block(w.D, i, 3, 0, add9(matmul(a21, J), matmul(a22, Q)))
         put_block(w.D, i, 3, 3, matmul(a22, J))
+
+
+@kernel
+def matrix_apart(tree, h, i, m, w):
+    """w.D of row i in the invariant form, eq. (6')."""
+    a, e, e1, k = ld3(w.Z, i, 0), w.E[i, 7], w.E[i, 8], m / h
+    c = scale3(1.0 / m, ld3(w.M, i, 6))
+    near, far = hat(c), hat(add3(c, ld3(w.E, i, 9)))
+    J, I = dexp_inv(a), scale9(1.0 / h, inertia_matrix(tree, i, w.P))
+    turn = add9(matmul(transpose(J), I), pulled_derivative(e, e1, a, matvec(I, a)))
+    put_block(w.D, i, 0, 0, add9(matmul(turn, J), scale9(-k, matmul(near, far))))
+    put_block(w.D, i, 0, 3, scale9(k, near))
+    put_block(w.D, i, 3, 0, scale9(-k, far))
+    put_block(w.D, i, 3, 3, (k, 0.0, 0.0, 0.0, k, 0.0, 0.0, 0.0, k))
 
 
 @kernel

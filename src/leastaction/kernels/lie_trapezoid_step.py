@@ -52,12 +52,12 @@ HOLD, EULER, DYNAMICS, QUADRATIC = 0, 1, 2, 3
 
 # --- impulses -------------------------------------------------------------------------------------------------------
 @optional(None)
-def load_bodies(forces, tree, t, h, start, w, f):
-    """w.load = half impulses of the forces on bodies, with the average twists of the step.
+def load_bodies(forces, tree, t, h, start, ahead, w, f):
+    """w.load = half impulses of the forces on bodies, with the average twists of the step; ``ahead`` at its end.
 
     ``start`` is the origin of the tables when the step began; those of w.P may have another since.
     """
-    average_twists(tree, h, w, sub3(origin_of(w.P), start), f.V)
+    average_twists(tree, h, w, sub3(origin_of(w.P), start), ahead, f.V)
     for i in range(tree.rows.shape[0]):
         st6(f.F, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     body_forces(forces, t, w.P, f.V, f.F, f.given, f.result)
@@ -128,11 +128,11 @@ def damping(system, h, x, w, f, u):
 
 
 @sweep
-def load(system, t, h, x, control, active, start, w, f, u):
-    """w.G at x: all half impulses of one end of the step."""
+def load(system, t, h, x, control, active, start, ahead, w, f, u):
+    """w.G at x: all half impulses of one end of the step, the second one where ``ahead``."""
     for i in range(system.tree.rows.shape[0]):
         st6(w.load, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-    load_bodies(system.forces, system.tree, t, h, start, w, f)
+    load_bodies(system.forces, system.tree, t, h, start, ahead, w, f)
     project_loads(system.tree, h, w)
     if active:
         load_joints(system, h, x, control, w, f, u)
@@ -225,7 +225,7 @@ def solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, 
         inside = displace(tree, h, loaded, w.xi, w)
         if inside:
             if active or loaded:
-                load(system, t, h, x, control, active, start, w, f, u)
+                load(system, t, h, x, control, active, start, False, w, f, u)
             largest, squares = residual(tree, h, w.xi, p, w)
             count[EVALUATIONS] += 1
             if limit == 0.0:
@@ -315,16 +315,17 @@ def guess_step(system, t, h, mode, known, x, p, control, last, before, w, f, u, 
 
 @entry
 def rollout(
-    system, solver, ranks, uniform, clock, k0, x, p, last, before, known, steps, every, controls, address, passive,
-    mode, rtol, most, out_q, out_v, count,
+    system, printed, solver, ranks, uniform, clock, k0, x, p, last, before, known, steps, every, controls, address,
+    passive, mode, rtol, most, out_q, out_v, count,
 ):  # fmt: skip
     """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
-    uniform and clock are those of ``tick``; last, before (nu,) and known (1,) are the displacements of the last two
-    steps; count: see ``counts``. Returns (steps done, status); after a failure x, p are those of the last good step.
+    printed: see ``lie_trapezoid``; uniform and clock are those of ``tick``; last, before (nu,) and known (1,) are the
+    displacements of the last two steps; count: see ``counts``. Returns (steps done, status); after a failure x, p are
+    those of the last good step.
     """
     tree, nu = system.tree, p.size
-    w, f = make_trapezoid_work(system, solver == DENSE, ranks), make_work(system, x)
+    w, f = make_trapezoid_work(system, printed, solver == DENSE, ranks), make_work(system, x)
     u, z, control, pn, xn = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(x.size)
     loaded, saved, used = has_forces(system.forces), 0, 0.0
     place_start(tree, x, w)
@@ -345,7 +346,7 @@ def rollout(
         guess_step(system, t, h, mode, known[0], x, p, control, last, before, w, f, u, z)
         start = origin_of(w.P)
         if h != used and not loaded:
-            load(system, t, h, x, control, False, start, w, f, u)
+            load(system, t, h, x, control, False, start, False, w, f, u)
         used = h
         status = solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, w, f, u, z, count)
         if status != DONE:
@@ -355,7 +356,7 @@ def rollout(
         copy(x, xn)
         move_on(tree, xn, w.xi)
         place_start(tree, xn, w)
-        load(system, t + h, h, xn, control, active, start, w, f, u)
+        load(system, t + h, h, xn, control, active, start, True, w, f, u)
         for d in range(nu):
             pn[d] += w.G[d]
         if not (all_finite(pn) and all_finite(xn)):
@@ -375,18 +376,18 @@ def rollout(
 
 
 @entry
-def probe(system, t, h, x, p, control, active, xi, r, pn, y, dense, J):
+def probe(system, printed, t, h, x, p, control, active, xi, r, pn, y, dense, J):
     """Residual r (nu,), next momentum pn (nu,), Newton directions y (O(n)) and dense, Jacobian J (nu, nu) by y at xi.
 
     False if a joint or body turns by half a turn or more.
     """
     tree, nu = system.tree, p.size
-    w, f, u = make_trapezoid_work(system, True, 0), make_work(system, x), np.zeros(p.size)
+    w, f, u = make_trapezoid_work(system, printed, True, 0), make_work(system, x), np.zeros(p.size)
     place_start(tree, x, w)
     copy(xi, w.xi)
     start = origin_of(w.P)
     inside = displace(tree, h, has_forces(system.forces), w.xi, w)
-    load(system, t, h, x, control, active, start, w, f, u)
+    load(system, t, h, x, control, active, start, False, w, f, u)
     residual(tree, h, w.xi, p, w)
     copy(w.r, r)
     if active:
@@ -404,7 +405,7 @@ def probe(system, t, h, x, p, control, active, xi, r, pn, y, dense, J):
     xn = x.copy()
     move_on(tree, xn, w.xi)
     place_start(tree, xn, w)
-    load(system, t + h, h, xn, control, active, start, w, f, u)
+    load(system, t + h, h, xn, control, active, start, True, w, f, u)
     for d in range(nu):
         pn[d] += w.G[d]
     return inside

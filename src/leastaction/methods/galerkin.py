@@ -12,6 +12,7 @@ from leastaction.kernels.layout import POINT_SPRING
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
 from leastaction.methods.closing import check_closed, link_rows
 from leastaction.methods.derivative import StepDerivative
+from leastaction.methods.galerkin_flight import RelativeStep, flight_of
 from leastaction.methods.galerkin_linear import Nodes, Step, step_derivative
 from leastaction.methods.galerkin_links_linear import linked_derivative
 from leastaction.methods.galerkin_parameters import parameter_columns
@@ -144,7 +145,7 @@ class Galerkin(Method):
         controls = control.array[k : k + steps]
         done, status = galerkin_step.rollout(
             model.system, tuple(w.tolist()), wide_of(model), self._direction(),
-            1 if self.guess == "dynamics" else None, self._points(), self._couplings(model),
+            1 if self.guess == "dynamics" else None, self._points(), self._couplings(model), flight_of(model),
             (b, c, ahead, balance(self.stages)),
             across(model.system.tree.gravity), clock.uniform, clock.table(k, steps), k, steps,
             memory["x"], memory["p"], memory["past"], memory["lengths"], memory["known"],
@@ -167,23 +168,39 @@ class Galerkin(Method):
         if "velocity constraints" in model.features:
             raise UnsupportedError(f"{self.label} has no derivative of its step with velocity constraints.")
         tau = np.zeros(model.nv) if control is None else model.check_v(control, "control")
-        memory = self.start(model, state)
-        x, p, passive = memory["x"].copy(), memory["p"].copy(), model.system.passive
+        memory, start, passive = self.start(model, state), state, model.system.passive
         chunk = self.rollout(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau[None]))
         model.raise_pending()
         if chunk.failure:
             raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
+        end = finish = model.state(chunk.q[0], chunk.v[0], state.t + dt)
+        # floating trees are seen from a frame that flies along
+        flight, relative = flight_of(model), None
+        if flight is not None:
+            relative = RelativeStep(model, flight, state, dt)
+            start, finish = relative.start, relative.seen(end)
+        first, xi = self.start(model, start), memory["past"][:, : self.stages + 1].copy()
         c, w, b, _ = lobatto(self.stages)
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free) or tau.any())
-        step = Step(state.t, dt, x, p, memory["past"][:, : self.stages + 1].copy(), tau, active)
+        step = Step(state.t, dt, first["x"], first["p"], xi, tau, active)
         nodes = Nodes(c, w, b, across(model.system.tree.gravity), balance(self.stages))
-        end = model.state(chunk.q[0], chunk.v[0], state.t + dt)
-        if not (link_rows(model) or parameters):
-            return StepDerivative(*step_derivative(model, nodes, step), end)
+        if not (link_rows(model) or parameters or (relative is not None and relative.pushed(tau))):
+            A, B = step_derivative(model, nodes, step)
+            if relative is not None:
+                A, B = relative.without_push(A, B, finish, relative.pushes(xi, nodes, tau).tau)
+            return StepDerivative(A, B, end)
         lam, parts = memory["multipliers"], columns(model, parameters, self.label)
-        more = parameter_columns(model, nodes, step, lam, state, end, parts) if parts else None
+        world = None if relative is None else relative.world
+        more = parameter_columns(model, nodes, step, lam, start, finish, parts, world) if parts else None
         try:
-            A, B, C = linked_derivative(model, nodes, step, lam, state, end, more)
+            if relative is None:
+                A, B, C = linked_derivative(model, nodes, step, lam, start, finish, more)
+            else:
+                by = relative.pushes(xi, nodes, tau, more.F if more else None)
+                found = linked_derivative(model, nodes, step, lam, start, finish, more, (by.y, by.e))
+                found[1][2 * model.nv :] += by.tau
+                found[2][2 * model.nv :] += by.parts
+                A, B, C = relative.derivative(found, finish, by.tau @ tau, parts)
         except np.linalg.LinAlgError as error:
             message = f"{self.label}: the derivative of the step is singular here; take a smaller dt."
             raise ConvergenceError(message, state=state) from error

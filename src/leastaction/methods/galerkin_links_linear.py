@@ -328,12 +328,13 @@ def _user_maps(model: Model, state: State) -> tuple[FloatArray, FloatArray]:
 # --- the whole step ---------------------------------------------------------------------------------------------------
 def linked_derivative(
     model: Model, nodes: Nodes, step: Step, lam: FloatArray, start: State, end: State,
-    more: ParameterColumns | None = None,
+    more: ParameterColumns | None = None, watch: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
     """A (2 nv, 2 nv) and B (2 nv, nv) of one solved step with impulses lam (s, m), in the user's coordinates.
 
     The third result are derivatives (2 nv, k) by parameters whose columns are in ``more``. Without loops and
-    constraints m is 0.
+    constraints m is 0. ``watch`` are quantities by the unknowns (r, nu s) and by displaced axes (r, nu), whose
+    derivatives are r more rows of all results.
     """
     from leastaction.kernels import galerkin_links_linear
 
@@ -364,6 +365,10 @@ def linked_derivative(
         balance = np.kron(nodes.balance[0], np.eye(lam.shape[1]))
         dlam = least(balance @ terms.Gy @ push, -balance @ gaps)
         y, P = y + push @ dlam, P + terms.Fp @ dlam
+    seen = np.zeros((0, y.shape[1]))
+    if watch is not None:
+        seen = watch[0] @ y
+        seen[:, :nu] += watch[1] @ turn
     # the end of the step: balls in child axes
     chart, spin = np.eye(nu), np.zeros((nu, nu))
     for d in _balls(model):
@@ -379,17 +384,19 @@ def linked_derivative(
     move[:, :nu] += turn
     dx = turned.T @ move
     du = finish.velocity(turned.T @ pn, dx, dp)
-    return _to_user(Tangent(model, start), finish, dx, du)
+    return _to_user(Tangent(model, start), finish, dx, du, seen)
 
 
-def _to_user(start: Tangent, end: Tangent, dx: FloatArray, du: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _to_user(
+    start: Tangent, end: Tangent, dx: FloatArray, du: FloatArray, seen: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """A, B, C from columns of the rows by (dx, du, forces, rest); directions that leave the manifold are projected."""
     n = start.model.nv
     dq = np.linalg.solve(end.T, dx)
     dv = np.linalg.solve(end.T, du - end.turning @ dq)
-    out = np.vstack([dq, dv])
+    out = np.vstack([dq, dv, seen])
     inward = np.block([[start.T, np.zeros((n, n))], [start.turning, start.T]])
-    B = np.zeros((2 * n, n))
+    B = np.zeros((len(out), n))
     B[:, start.model.system.coordinates.v] = out[:, 2 * n : 3 * n]
     A = out[:, : 2 * n] @ inward
     return A @ start.projector() if start.links else A, B, out[:, 3 * n :]

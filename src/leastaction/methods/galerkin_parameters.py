@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,17 +14,25 @@ from leastaction.model.model import Model, State
 
 
 class ParameterColumns(NamedTuple):
-    """By each parameter at fixed motion: residual R (nu s, k), next momentum P and p = M u of the end M (nu, k)."""
+    """By each parameter at fixed motion: residual R (nu s, k), next momentum P and p = M u of the end M (nu, k).
+
+    F (s+1, nv, k) are the user's joint forces at the nodes by it.
+    """
 
     R: FloatArray
     P: FloatArray
     M: FloatArray
+    F: FloatArray
 
 
 def parameter_columns(
-    model: Model, nodes: Nodes, step: Step, lam: FloatArray, start: State, end: State, parts: list[Column]
-) -> ParameterColumns:
-    """Columns of a solved step from ``start`` to ``end`` with impulses lam (s, m)."""
+    model: Model, nodes: Nodes, step: Step, lam: FloatArray, start: State, end: State, parts: list[Column],
+    world: Callable[[FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]] | None = None,
+) -> ParameterColumns:  # fmt: skip
+    """Columns of a solved step from ``start`` to ``end`` with impulses lam (s, m).
+
+    ``world`` gives coordinates and velocities in the world at a place in the step, where the step has other ones.
+    """
     from leastaction.kernels import entries, galerkin_parameters
 
     system, s, n = model.system, len(nodes.w) - 1, model.nv
@@ -35,7 +44,10 @@ def parameter_columns(
                 consts[2 * j + side] = part.ends[side]
             else:
                 for a in range(s + 1):
-                    controls[2 * j + side, a] += sign * joint_force(model, part, tables.q[a], tables.v[a])
+                    q, v = tables.q[a], tables.v[a]
+                    if world is not None:
+                        q, v = world(q, v, float(nodes.c[a]))
+                    controls[2 * j + side, a] += sign * joint_force(model, part, q, v)
     # momenta of both ends, with the same velocities
     momenta = []
     for state in (start, end):
@@ -54,4 +66,5 @@ def parameter_columns(
     residual = np.zeros((n * s, len(parts)))
     for a in range(s):
         residual[tables.place(a)] = (R[::2, :, a] - R[1::2, :, a]).T / length
-    return ParameterColumns(residual, by[0], by[1])
+    forces = np.moveaxis(controls[::2] - controls[1::2], 0, 2) / length
+    return ParameterColumns(residual, by[0], by[1], forces)

@@ -1,4 +1,4 @@
-"""The Lie trapezoid: a variational integrator with the logarithm of SE(3) (Lee, Liu, Park, Srinivasa 2016)."""
+"""The Lie trapezoid: a variational integrator with average velocities by the logarithm (Lee et al. 2016)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton, Solver
 
 _SOLVERS: tuple[type[Solver], ...] = (Newton, RIQN, Broyden, DenseNewton)
 _GUESSES = {"hold": 0, "euler": 1, "dynamics": 2, "quadratic": 3}
+_FORMS = ("invariant", "printed")
 
 
 @final
 class LieTrapezoid(Method):
-    """Second-order variational integrator: trapezoidal action, average velocities by the logarithm of SE(3).
+    """Second-order variational integrator: trapezoidal action, average velocities by the logarithm.
 
     The discrete Euler-Lagrange equations are evaluated by the discrete recursive Newton-Euler algorithm (DRNEA) in
     O(n). Symplectic, symmetric, and it keeps momenta. Joints of every kind; no joint and no body may turn by half a
@@ -34,6 +35,9 @@ class LieTrapezoid(Method):
             ``Broyden()``, ``DenseNewton()`` (the paper's Algorithm 4 and a dense solve); or one of their names.
         guess: first iterate: "hold" (no motion), "euler" (the last step again), "dynamics" (with the acceleration),
             "quadratic" (continue the last two steps); the first three are the paper's IG1 to IG3.
+        form: of the average velocity of a body: "invariant", the logarithm of its rotation and the displacement of its
+            centre of mass, does not see a common velocity; "printed", the logarithm of its whole displacement, is that
+            of the paper, which a common velocity disturbs.
     """
 
     name: ClassVar[str] = "lie-trapezoid"
@@ -42,11 +46,14 @@ class LieTrapezoid(Method):
     conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum"})
     parameters: ClassVar[tuple[str, ...]] = PARAMETERS
 
-    def __init__(self, solver: Any = None, *, guess: str = "quadratic") -> None:
+    def __init__(self, solver: Any = None, *, guess: str = "quadratic", form: str = "invariant") -> None:
         self.solver = solver_from(solver, _SOLVERS, "LieTrapezoid")
         if guess not in _GUESSES:
             raise ModelError(f"LieTrapezoid: guess must be one of {', '.join(_GUESSES)}, got {guess!r}.")
+        if form not in _FORMS:
+            raise ModelError(f"LieTrapezoid: form must be one of {', '.join(_FORMS)}, got {form!r}.")
         self.guess = guess
+        self.form = form
 
     @property
     def order(self) -> int:
@@ -55,12 +62,13 @@ class LieTrapezoid(Method):
 
     @property
     def label(self) -> str:
-        """``lie-trapezoid``, with the name of the solver where it is not Newton's method."""
-        return self.name if isinstance(self.solver, Newton) else f"{self.name}:{self.solver.name}"
+        """``lie-trapezoid``, with ``printed`` for that form, and the solver where it is not Newton's method."""
+        form = [] if self.form == _FORMS[0] else [self.form]
+        return ":".join([self.name, *form, *([] if isinstance(self.solver, Newton) else [self.solver.name])])
 
     def options(self) -> dict[str, Any]:
         """All arguments."""
-        return {"solver": self.solver.options(), "guess": self.guess}
+        return {"solver": self.solver.options(), "guess": self.guess, "form": self.form}
 
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and momenta of the tree's rows (discrete Legendre transform), and no past."""
@@ -94,7 +102,7 @@ class LieTrapezoid(Method):
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
         passive = model.system.passive
         done, status = lie_trapezoid_step.rollout(
-            model.system, _SOLVERS.index(type(self.solver)),
+            model.system, self.form == "printed", _SOLVERS.index(type(self.solver)),
             self.solver.iterations if isinstance(self.solver, Broyden) else 0, clock.uniform, clock.table(k, steps), k,
             memory["x"], memory["p"], memory["last"], memory["before"], memory["known"], steps, every,
             control.array[k : k + steps], control.callback.address if control.callback else 0,
@@ -116,7 +124,7 @@ class LieTrapezoid(Method):
         if chunk.failure:
             raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
         end = model.state(chunk.q[0], chunk.v[0], state.t + dt)
-        step = TrapezoidStep(state.t, dt, x, p, memory["last"].copy(), tau, state, end)
+        step = TrapezoidStep(state.t, dt, x, p, memory["last"].copy(), tau, state, end, self.form == "printed")
         try:
             A, B, C = trapezoid_derivative(model, step, parts)
         except np.linalg.LinAlgError as error:

@@ -8,7 +8,8 @@ which row i is displaced at the start and at the end, both about the origin of t
     delta S0 = ad(e of the parent) S0,   delta S1 = ad(eta of the parent) S1
 
 since a common displacement of both ends carries everything along. Forces on bodies have K and D in link axes; their
-twist at the start varies by Ad^-1 dlog_Z (eta - e) / h, at the end by Ad^-1 (dlog_Z + ad(Z)) (eta - e) / h.
+twist at the start varies by Ad^-1 dlog_Z (eta - e) / h, at the end by Ad^-1 (dlog_Z + ad(Z)) (eta - e) / h. That is the
+printed form; the invariant one has its own Z at each end and its own matrices for delta Z, those of ``_spread``.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class TrapezoidStep:
     control: FloatArray
     start: State
     end: State
+    printed: bool = False
 
 
 class _Tables:
@@ -50,16 +52,17 @@ class _Tables:
         tree, nu = model.system.tree, model.nv
         n = len(tree.rows)
         self.model, self.step, self.tree, self.nu = model, step, tree, nu
-        P, P1, Z, mu, B = (np.zeros((n, k)) for k in (12, 12, 6, 6, 36))
+        P, P1, Z, b, mu, B = (np.zeros((n, k)) for k in (12, 12, 6, 3, 6, 36))
         S0, S1, self.x1, self.u, self.u1 = (
             np.zeros((nu, 6)), np.zeros((nu, 6)), np.zeros(model.nq), np.zeros(nu), np.zeros(nu),
         )  # fmt: skip
         lie_trapezoid_linear.step_tables(
-            model.system, step.dt, step.x, step.xi, P, P1, S0, S1, Z, mu, B, self.x1, self.u, self.u1
+            model.system, step.printed, step.dt, step.x, step.xi, P, P1, S0, S1, Z, b, mu, B, self.x1, self.u, self.u1
         )
         # the end about the origin of the start
         P1[:, 9:] += P[0, 9:] - P1[0, 9:]
         self.P, self.P1, self.S0, self.S1, self.Z, self.mu, self.B = P, P1, S0.T, S1.T, Z, mu, B.reshape(n, 6, 6)
+        self.b = b
         # balls: rotations of both ends, of the step, and of a change along parent axes to one of xi
         self.R0, self.turn, self.chart = np.eye(nu), np.eye(nu), np.eye(nu)
         for row in tree.rows[1:]:
@@ -176,9 +179,9 @@ def _add_force(tables: _Tables, force: Any, end: bool, loads: FloatArray, change
         i = place.row
         link = pose_of(P[i]) @ place.pose
         back = np.asarray(se3.Ad(se3.inverse(link)))
-        at[c], twists[c] = link, back @ tables.Z[i] / step.dt
+        Z, spread = _spread(tables, i, end)
+        at[c], twists[c] = link, back @ Z / step.dt
         at[c, :3, 3] -= P[0, 9:]
-        spread = se3.dlog(tables.Z[i]) + (se3.ad(tables.Z[i]) if end else 0.0)
         by_pose.append(back @ moved[i])
         by_twist.append(back @ spread @ (tables.eta[i] - tables.e[i]) / step.dt)
         backs.append(back)
@@ -191,6 +194,25 @@ def _add_force(tables: _Tables, force: Any, end: bool, loads: FloatArray, change
         spatial = back.T @ wrenches[c]
         loads[i] += 0.5 * step.dt * spatial
         changes[i] += 0.5 * step.dt * (back.T @ change[6 * c : 6 * c + 6] - se3.adD(spatial) @ moved[i])
+
+
+def _spread(tables: _Tables, i: int, end: bool) -> tuple[FloatArray, FloatArray]:
+    """Z (6,) of row i at one end, and its change (6, 6) in axes of the body when only the end of the step moves."""
+    Z = tables.Z[i]
+    if tables.step.printed:
+        return Z, np.asarray(se3.dlog(Z)) + (se3.ad(Z) if end else 0.0)
+    # places of the centre of mass, or of the row where there is no mass
+    a, b, const = Z[:3], tables.b[i], tables.tree.const[i]
+    inside = const[COM : COM + 3] if const[MASS] > 0 else np.zeros(3)
+    first = tables.P[i, :9].reshape(3, 3) @ inside + tables.P[i, 9:]
+    last = first + b
+    # a and b by the displacement of the end; then Z = (a; b - a x c)
+    turn, shift = np.zeros((3, 6)), np.hstack([-so3.hat(last), np.eye(3)])
+    turn[:, :3] = so3.dlog(a)
+    if not end:
+        return Z, np.vstack([turn, shift + so3.hat(first) @ turn])
+    Z = np.concatenate([a, b - np.cross(a, last)])
+    return Z, np.vstack([turn, shift + so3.hat(last) @ turn - so3.hat(a) @ shift]) + se3.ad(Z)
 
 
 def _joints(tables: _Tables, end: bool, tangent: Tangent) -> tuple[FloatArray, FloatArray]:
@@ -239,7 +261,9 @@ def _parameters(tables: _Tables, parts: list[Column]) -> tuple[FloatArray, Float
         galerkin_parameters.momenta_of(model.system, consts, x, u, p)
         momenta.append(p)
     R, P = np.zeros((k, n)), np.zeros((k, n))
-    lie_trapezoid_linear.residuals(model.system, consts, step.t, step.dt, step.x, momenta[0], step.xi, controls, R, P)
+    lie_trapezoid_linear.residuals(
+        model.system, step.printed, consts, step.t, step.dt, step.x, momenta[0], step.xi, controls, R, P
+    )
     model.raise_pending()
     length = np.array([part.length for part in parts])
     by = [np.asarray((table[::2] - table[1::2]).T / length) for table in (R, P, momenta[1])]

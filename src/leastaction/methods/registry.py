@@ -32,7 +32,7 @@ METHODS: dict[str, tuple[Method, str]] = {
     "galerkin:4": (Galerkin(4), "variational, symplectic, order 4"),
     "lie-trapezoid": (
         LieTrapezoid(),
-        "variational with the logarithm of SE(3), symplectic, order 2; lie-trapezoid:riqn, :broyden, :dense",
+        "variational with average velocities by the logarithm, symplectic, order 2; lie-trapezoid:riqn, :printed, ...",
     ),
     "maximal": (
         Maximal(),
@@ -91,7 +91,8 @@ def method_by_name(text: str) -> Method:
     if name == LinearlyImplicitEuler.name and parameter:
         return LinearlyImplicitEuler(parameter)
     if name == LieTrapezoid.name and parameter:
-        return LieTrapezoid(parameter)
+        form, _, solver = parameter.partition(":")
+        return LieTrapezoid(solver or None, form=form) if form == "printed" else LieTrapezoid(parameter)
     if text not in METHODS:
         near = difflib.get_close_matches(text, METHODS, n=1)
         hint = f" Did you mean '{near[0]}'?" if near else ""

@@ -57,7 +57,7 @@ def _method(name: str, tolerance: float) -> Method:
         return Maximal(solver=newton)
     if name == _OWN:
         return Galerkin(2, solver=newton)
-    return LieTrapezoid(riqn) if name == _SECOND else Galerkin(4, solver=riqn)
+    return LieTrapezoid(riqn, form="printed") if name == _SECOND else Galerkin(4, solver=riqn)
 
 
 def _run(name: str, n: int, tolerance: float, start: float, steps: int) -> dict[str, Any]:

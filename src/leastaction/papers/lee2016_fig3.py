@@ -50,11 +50,10 @@ def _method(name: str) -> Method:
     from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton
 
     if name == _OWN:
-        return LieTrapezoid(Newton(tolerance=1e-10), guess="euler")
+        return LieTrapezoid(Newton(tolerance=1e-10), guess="euler", form="printed")
     evaluation, root = name.split(" + ")
     solver = {"RIQN": RIQN, "Newton": DenseNewton, "Broyden": Broyden}[root](tolerance=1e-10)
-    kind = LieTrapezoid if evaluation == "DRNEA" else SVI
-    return kind(solver, guess="euler")
+    return LieTrapezoid(solver, guess="euler", form="printed") if evaluation == "DRNEA" else SVI(solver, guess="euler")
 
 
 def _time(n: int, method: Method, frames: int) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def figure4a(context: Context) -> Result:
 
     model, start = _chain(1.0)
     context.progress("a moving state")
-    state = simulate(model, start, dt=_DT, duration=0.3, method=LieTrapezoid(), save_every=300).final
+    state = simulate(model, start, dt=_DT, duration=0.3, method=LieTrapezoid(form="printed"), save_every=300).final
     histories = {name: _residuals(model, state, name) for name in ("Newton", "RIQN")}
     rows = [
         {"solver": name, "iteration": k, "residual": size}
@@ -69,13 +69,13 @@ def _residuals(model: Model, state: State, name: str, most: int = 30) -> list[fl
     from leastaction.methods.lie_trapezoid import LieTrapezoid
 
     n = model.nv
-    memory = LieTrapezoid().start(model, state)
+    memory = LieTrapezoid(form="printed").start(model, state)
     x, p = memory["x"], memory["p"]
     xi, r, pn, y, dense, J = -x, np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((n, n))
     M = mass_matrix(model, state.q)
     sizes: list[float] = []
     while len(sizes) < most:
-        lie_trapezoid_step.probe(model.system, 0.0, _DT, x, p, np.zeros(n), False, xi, r, pn, y, dense, J)
+        lie_trapezoid_step.probe(model.system, True, 0.0, _DT, x, p, np.zeros(n), False, xi, r, pn, y, dense, J)
         sizes.append(float(np.abs(r).max()))
         # until rounding rules
         if len(sizes) > 2 and sizes[-1] >= 0.5 * sizes[-2] and sizes[-1] < 1e-9 * sizes[0]:
@@ -137,7 +137,7 @@ def _iterations(name: str, guess: str, frames: int) -> FloatArray:
     from leastaction.solve.solvers import RIQN, DenseNewton
 
     model, start = _chain()
-    method = LieTrapezoid({"Newton": DenseNewton, "RIQN": RIQN}[name](), guess=guess)
+    method = LieTrapezoid({"Newton": DenseNewton, "RIQN": RIQN}[name](), guess=guess, form="printed")
     memory, none = method.start(model, start), Control(np.zeros((0, model.nv)))
     out = []
     for k in range(frames):
