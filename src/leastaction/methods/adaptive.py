@@ -108,7 +108,7 @@ class Adaptive(Method):
                     return f"the step size went to zero near t = {solver.t:g}: {message}", solver.nfev
                 short += solver.status == "running" and solver.step_size < _SHORT * (end - t)
                 if short > _MOST_SHORT:
-                    words = "accelerations change too fast to follow, as where a loop comes close to a singular position"
+                    words = "accelerations change too fast to follow, as where a loop comes near a singular position"
                     return f"the step size fell to {solver.step_size:.3g} s near t = {solver.t:g}: {words}", solver.nfev
                 # the last step is cut at the end: remember the one before
                 if solver.status == "running" or solver.step_size > h:
