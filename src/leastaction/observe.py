@@ -101,7 +101,8 @@ def project(model: Model, state: State, *, tolerance: float = 1e-12, iterations:
     Args:
         model: the model.
         state: where to start.
-        tolerance: largest gap that is left, metres or radians.
+        tolerance: largest gap that is left: radians, and along translations a part of the arm of the bodies, their
+            radius of gyration; never less than the rounding of positions.
         iterations: most steps towards the nearest position.
 
     Raises:
@@ -112,32 +113,66 @@ def project(model: Model, state: State, *, tolerance: float = 1e-12, iterations:
     if not isinstance(state, State):
         raise ModelError(f"project: expected a state, got {type(state).__name__}; make one by model.state(q, v).")
     state = model.state(state.q, state.v, state.t)
-    q, gap = _nearest_closed(model, state, tolerance, iterations)
-    q, gap = _close(model, q, gap, tolerance)
+    from leastaction.methods.closing import link_rows
+
+    if link_rows(model) == 0:
+        return state
+    sizes = _Sizes(model, state)
+    q, gap = _nearest_closed(model, state, sizes, tolerance, iterations)
+    q, gap = _close(model, q, sizes, gap, tolerance)
     if not gap <= tolerance:
+        left = float(np.abs(_constraints(model, q, state.v)[0]).max())
         raise ConvergenceError(
-            f"project: no position that closes the loops was found; the largest gap is still {gap:.3g}. "
+            f"project: no position that closes the loops was found; the largest gap is still {left:.3g}. "
             "Start from a position closer to a closed one.",
             state=model.state(q, state.v, state.t),
         )
     _, _, h, H = _constraints(model, q, state.v)
-    v = state.v - _least(dynamics.mass_matrix(model, q), H, h) if h.size else state.v
+    v = state.v - _least(dynamics.mass_matrix(model, q), H, h, _Sizes(model, model.state(q, state.v, state.t)).rates)
     return model.state(q, v, state.t)
 
 
-def _nearest_closed(model: Model, state: State, tolerance: float, iterations: int) -> tuple[FloatArray, float]:
+class _Sizes:
+    """What rows of loops and constraints are compared with at a state.
+
+    gaps, rounding (m,): what makes angles of position gaps, and their rounding; places (m,), rates (k,): roots of the
+    sizes of their rows, and of those of velocities.
+    """
+
+    def __init__(self, model: Model, state: State) -> None:
+        from leastaction.kernels import entries
+        from leastaction.methods.closing import row_sizes
+
+        x, u = np.zeros(model.nq), np.zeros(model.nv)
+        entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
+        rows = row_sizes(model, state.t, x, u)
+        users = [c for c in model.mechanism.constraints if c.kind != "inequality"]
+        kinds = [np.full(c.size, c.kind == "equality") for c in users]
+        placed = np.concatenate([np.ones(model.constraint_size, dtype=bool), *kinds])
+        self.gaps, self.rounding = rows[placed, 0], rows[placed, 1]
+        self.rates = np.sqrt(rows[:, 2])
+        self.places = self.rates[placed]
+
+    def widest(self, g: FloatArray) -> float:
+        """The largest of position gaps (m,), as an angle."""
+        return float(np.maximum((np.abs(g) - self.rounding) / self.gaps, 0.0).max(initial=0.0))
+
+
+def _nearest_closed(
+    model: Model, state: State, sizes: _Sizes, tolerance: float, iterations: int
+) -> tuple[FloatArray, float]:
     """Position towards the nearest closed one, the one with the smallest gap on the way, and that gap."""
     q, xi, M = state.q.copy(), np.zeros(model.nv), dynamics.mass_matrix(model, state.q)
     best, smallest = q, np.inf
     for _ in range(iterations + 1):
         g, G, _, _ = _constraints(model, q, state.v)
-        gap = float(np.abs(g).max(initial=0.0))
+        gap = sizes.widest(g)
         if gap < smallest:
             best, smallest = q, gap
         if gap <= tolerance:
             break
         # Gauss-Newton: the smallest total displacement that satisfies the linearised constraints
-        xi = _least(M, G, G @ xi - g)
+        xi = _least(M, G, G @ xi - g, sizes.places)
         q = retract(model, state.q, xi)
         if not np.isfinite(q).all():
             break
@@ -148,17 +183,17 @@ def _nearest_closed(model: Model, state: State, tolerance: float, iterations: in
 _CLOSING_STEPS, _HALVINGS = 20, 8
 
 
-def _close(model: Model, q: FloatArray, gap: float, tolerance: float) -> tuple[FloatArray, float]:
+def _close(model: Model, q: FloatArray, sizes: _Sizes, gap: float, tolerance: float) -> tuple[FloatArray, float]:
     """Close a gap by Newton's method, with the smallest step from where it stands each time."""
     at_rest = np.zeros(model.nv)
     for _ in range(_CLOSING_STEPS):
         if gap <= tolerance:
             break
         g, G, _, _ = _constraints(model, q, at_rest)
-        step = -_least(dynamics.mass_matrix(model, q), G, g)
+        step = -_least(dynamics.mass_matrix(model, q), G, g, sizes.places)
         # the largest part of the step that helps; the last step is one that no longer does
         tried = (retract(model, q, step / 2**half) for half in range(_HALVINGS))
-        gaps = ((there, float(np.abs(_constraints(model, there, at_rest)[0]).max())) for there in tried)
+        gaps = ((there, sizes.widest(_constraints(model, there, at_rest)[0])) for there in tried)
         found = next(((there, left) for there, left in gaps if left < gap), None)
         if found is None:
             break
@@ -166,11 +201,11 @@ def _close(model: Model, q: FloatArray, gap: float, tolerance: float) -> tuple[F
     return q, gap
 
 
-def _least(M: FloatArray, G: FloatArray, b: FloatArray) -> FloatArray:
-    """The x of least x^T M x with G x = b; least squares where the rows contradict each other."""
+def _least(M: FloatArray, G: FloatArray, b: FloatArray, sizes: FloatArray) -> FloatArray:
+    """The x of least x^T M x with G x = b; least squares, in units of ``sizes``, where rows contradict each other."""
     L = np.linalg.cholesky(M)
-    W = np.linalg.solve(L, G.T)
-    y, *_ = np.linalg.lstsq(W.T, b, rcond=1e-10)
+    W = np.linalg.solve(L, G.T) / sizes
+    y, *_ = np.linalg.lstsq(W.T, b / sizes, rcond=1e-10)
     return np.asarray(np.linalg.solve(L.T, y))
 
 

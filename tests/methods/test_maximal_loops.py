@@ -110,6 +110,18 @@ def test_short_steps_through_a_singular_position():
     assert np.abs(angles - angles[0]).max() < 1e-8  # measured 2e-11
 
 
+@pytest.mark.parametrize("name", ["maximal:4", pytest.param("galerkin:6", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("dt", "duration"), [(0.01, 100.0), (0.001, 25.0)])
+def test_higher_orders_go_through_singular_positions(name, dt, duration):
+    # Maximal(4) stopped at 86.18 s and 20.139 s
+    model = la.models.n_four_bar(2).build()
+    rates = {**{f"base{i}": -1.0 for i in range(3)}, **{f"bar{i}_hinge": 1.0 for i in (1, 2)}}
+    run = la.simulate(model, model.state(v=rates), dt=dt, duration=duration, method=name)
+    check(run, 1e-10, 1e-5)  # measured at most 7e-12, 1e-6
+    angles = np.stack([run.q[:, model.joints[f"base{i}"].q].ravel() for i in range(3)])
+    assert np.abs(angles - angles[0]).max() < 1e-5
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "dt"), [(32, 0.005), (64, 0.0025)])
 def test_long_chains_of_segments(n, dt):

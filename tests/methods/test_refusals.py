@@ -91,6 +91,16 @@ def test_step_far_too_large():
         assert raised.value.run.steps < 200
 
 
+def test_adaptive_ends_where_accelerations_change_too_fast_to_follow(monkeypatch):
+    monkeypatch.setattr("leastaction.methods.adaptive._MOST_SHORT", 300)
+    m = la.models.double_pendulum()
+    body = list(m.bodies)[-1]
+    m.add_force(la.PointForce(body, (0.0, 0.0, -0.5), force=lambda t: (1e9 * np.sin(1e9 * t), 0.0, 0.0)))
+    model = m.build()
+    with pytest.raises(la.ConvergenceError, match=r"adaptive: the step size fell to .* near t = .*too fast to follow"):
+        la.simulate(model, model.state([0.3, 0.1]), dt=0.1, duration=0.2, method="adaptive")
+
+
 def test_keep_on_failure(method):
     model, steps = nan_force(), steps_before(method)
     run = la.simulate(model, model.state([0.3, 0.1]), dt=0.01, duration=0.2, method=method, on_failure="keep")

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from leastaction.model.model import Model, State
     from leastaction.trajectory import Trajectory
 
-# A gap of the loops at the start, in metres, radians or their rates, that is refused.
-_OPEN_LOOP = 1e-6
-
 # Rows of a run that need more memory than this are refused before they fill it.
 _LARGEST_RUN = 4e9
 
@@ -211,16 +208,14 @@ def check_length(model: Model, dt: float, duration: float, save_every: int, hint
 def _first_state(model: Model, state: State, project: bool) -> State:
     """The first state, projected if asked for; open loops are refused otherwise, as ``simulate`` refuses them."""
     from leastaction import observe
+    from leastaction.methods.closing import check_first
 
     if project:
         return observe.project(model, state)
-    gap = float(observe.constraint_error(model, state.q[None])[0])
-    _, rates = observe.loop_gaps(model, state.q[None], state.v[None])
-    rate = float(abs(rates).max(initial=0.0))
-    if gap > _OPEN_LOOP:
-        raise ModelError(f"the loops are open by {gap:.3g} m or rad at the start; --project closes them.")
-    if rate > _OPEN_LOOP:
-        raise ModelError(f"the loops open at {rate:.3g} m/s or rad/s at the start; --project makes them consistent.")
+    try:
+        check_first(model, state)
+    except ModelError as error:
+        raise ModelError(f"{error} The option --project does that.") from None
     return state
 
 

@@ -304,7 +304,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
         clear_couplings(plan, E, B.W)
         spring_blocks(system.forces, plan, B, E, h)
         free_blocks(system, plan, B, E, h)
-        link_blocks(system.loops, plan, h, mass, B, E, L)
+        link_blocks(system.loops, plan, h, B, E, L)
         contact_blocks(nc, T, limits, B.x1, kappa, h, plan, E, B)
         if not solve_bodies(plan, tree, B, E, h):
             break

@@ -105,7 +105,8 @@ class Couplings(NamedTuple):
 class Blocks(NamedTuple):
     """Scratch memory: blocks beside and on the diagonal, Z and G of each coupling when its node is eliminated.
 
-    C (12, 12): a table to invert in. eps (1,): 0, or the size below which multipliers are found in least squares.
+    C (12, 12): a table to invert in. eps (1,): 0, or the part of ``size`` (N+1, 6), what rows of multipliers are
+    compared with, below which they are found in least squares.
     """
 
     E: Floats
@@ -114,6 +115,7 @@ class Blocks(NamedTuple):
     G: Floats
     C: Floats
     eps: Floats
+    size: Floats
 
 
 @optional(None, MEMORY_OPTIONS)
@@ -124,7 +126,7 @@ def make_blocks(plan):
         slots = max(slots, plan.moves[k, 0] + 2)
     return Blocks(
         np.zeros((slots, 48)), np.zeros((plan.mixed.size, 48)), np.zeros((couplings, 48)), np.zeros((couplings, 48)),
-        np.zeros((12, 12)), np.zeros(1),
+        np.zeros((12, 12)), np.zeros(1), np.ones((plan.mixed.size, 6)),
     )  # fmt: skip
 
 
@@ -331,7 +333,7 @@ def couple_ball(plan, B, E, i, d, F, H):
 def eliminate_node(plan, B, E, i):
     """Eliminate a node of multipliers; False if its block is singular."""
     if E.eps[0] > 0.0:
-        least_squares(E.D, i, E.eps[0], E.C)
+        least_squares(E.D, i, E.eps[0], E.size, E.C)
     elif not quick_inverse(narrow(E.D, i), E.C) and not invert(E.D, i, E.C):
         return False
     u, C = ld6(B.W, i, 0), E.C

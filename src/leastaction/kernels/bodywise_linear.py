@@ -288,7 +288,7 @@ def polish(contacts, T, limits, count, system, plan, t, h, x, pc, control, activ
         clear_couplings(plan, E, B.W)
         spring_blocks(system.forces, plan, B, E, h)
         free_blocks(system, plan, B, E, h)
-        link_blocks(system.loops, plan, h, mass, B, E, L)
+        link_blocks(system.loops, plan, h, B, E, L)
         contact_blocks(count, T, limits, B.x1, kappa, h, plan, E, B)
         if not solve_bodies(plan, system.tree, B, E, h):
             return False
@@ -313,7 +313,7 @@ def correct(contacts, limits, system, plan, h, mass, kappa, eps, dmu, c, B, E, L
     clear_couplings(plan, E, B.W)
     spring_blocks(system.forces, plan, B, E, h)
     free_blocks(system, plan, B, E, h)
-    link_blocks(system.loops, plan, h, mass, B, E, L)
+    link_blocks(system.loops, plan, h, B, E, L)
     B.W[:] = 0.0
     B.L[:] = 0.0
     B.F0[:] = 0.0

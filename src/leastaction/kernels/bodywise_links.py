@@ -1,11 +1,12 @@
 """Loops and constraints of the user in a body-wise step: nodes of multipliers in the graph of ``bodywise_graph``.
 
 Their forces act at k, along the rows G0 there; the gaps close at k+1. A velocity constraint is that of the mean twist
-at the middle pose. Redundant rows do no harm: G1 eta + eps dlam = -g with eps = RHO h^2 / m, an incremental proximal
-term, which is zero where the iteration ends. Multipliers start from zero in every step, so they do not wander along
-what the rows leave open. Where a mechanism passes a singular position within one step, the matrix of the multipliers,
-h G1 M^-1 G0^T, has a small negative eigenvalue: the proximal iteration diverges along it while it is smaller than eps,
-and the step goes on with least squares and the same eps, which never diverge (``take_care``).
+at the middle pose. Redundant rows do no harm: G1 eta + eps dlam = -g with eps = RHO h^2 times the size of the row
+(``loops.mobility``), an incremental proximal term, which is zero where the iteration ends. Multipliers start from zero
+in every step, so they do not wander along what the rows leave open. Where a mechanism passes a singular position within
+one step, the matrix of the multipliers, h G1 M^-1 G0^T, has a small negative eigenvalue: the proximal iteration
+diverges along it while it is smaller than eps, and the step goes on with least squares and the same eps, which never
+diverge (``take_care``).
 
     rows of L (see ``galerkin_links``):  0 at k,  1 at k+1,  2 at the middle pose (velocity constraints only)
 """
@@ -16,12 +17,12 @@ from __future__ import annotations
 from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6, st9
 from leastaction.kernels.bodywise_forces import mean_twists
-from leastaction.kernels.galerkin_links import link_rows_at
+from leastaction.kernels.galerkin_links import gap_of, link_rows_at
 from leastaction.kernels.layout import VELOCITY
 from leastaction.spatial._source.so3 import exp, log
 from leastaction.spatial._source.vector import add3, axpy6, matmul, scale3, transpose
 
-# The proximal term, relative to h^2 / m.
+# The proximal term, relative to h^2 times the sizes of the rows.
 RHO = 1.0e-6
 
 
@@ -32,10 +33,10 @@ def trust_rows(plan, E):
 
 
 @optional(False)
-def take_care(plan, h, mass, E):
+def take_care(plan, E):
     """From now on rows that are nearly redundant are met in least squares; False if this was so already."""
     changed = E.eps[0] == 0.0
-    E.eps[0] = RHO * h * h / mass
+    E.eps[0] = RHO
     return changed and plan.parts.shape[0] > 0
 
 
@@ -78,23 +79,11 @@ def has_velocity(L):
     return found
 
 
-@kernel
-def row_size(L, k, at, length):
-    """Size of constraint k, in row ``at`` of L.G: along a translation, times a length; else the turn."""
-    push, turn = 0.0, 0.0
-    for e in range(L.ends.shape[1]):
-        if L.ends[k, e] > 0:
-            for c in range(6 * e, 6 * e + 3):
-                turn, push = max(turn, abs(L.G[at, c])), max(push, abs(L.G[at, c + 3]))
-    size = length * push if push > 0.0 else turn
-    return size if size > 0.0 else 1.0
-
-
 @optional((0.0, 0.0))
 def end_links(loops, system, t, h, B, f, L):
     """Rows and gaps at the end of the step; forces of the multipliers into B.W. Returns largest gap, sum of squares.
 
-    A gap is divided by what a body's motion changes it by: it counts as an angle, or as a length in ``unit``.
+    A gap counts as an angle (``galerkin_links.gap_of``).
     """
     tree, m, largest, squares = system.tree, L.kind.size, 0.0, 0.0
     link_rows_at(system, t + h, h, B.P1, f.V, f, L, 1)
@@ -108,8 +97,8 @@ def end_links(loops, system, t, h, B, f, L):
                 for e in range(L.G.shape[1]):
                     L.G[m + k, e] = L.G[2 * m + k, e]
     for k in range(m):
-        gap = L.g[1, k] / row_size(L, k, m + k, B.unit[0])
-        largest = max(largest, abs(gap))
+        gap, more = gap_of(L, 1, k, B.P1)
+        largest = max(largest, more)
         squares += gap * gap
         push_ends(L, k, h, B)
     return largest, squares
@@ -125,19 +114,20 @@ def push_ends(L, k, h, B):
 
 
 @optional(None)
-def link_blocks(loops, plan, h, mass, B, E, L):
+def link_blocks(loops, plan, h, B, E, L):
     """Nodes of multipliers: gaps, proximal term, and their blocks with the bodies."""
-    proximal_blocks(plan, h, RHO * h * h / mass if E.eps[0] == 0.0 else 0.0, B, E, L)
+    proximal_blocks(plan, h, RHO if E.eps[0] == 0.0 else 0.0, B, E, L)
 
 
 @sweep
-def proximal_blocks(plan, h, eps, B, E, L):
-    """The same with a given proximal term."""
+def proximal_blocks(plan, h, rho, B, E, L):
+    """The same with a given proximal term, relative to h^2 times the sizes of the rows, which are left in E.size."""
     m = L.kind.size
     for n in range(plan.parts.shape[0]):
         node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]
         for a in range(6):
-            E.D[node, 9 * a] = eps if a < count else 1.0
+            E.size[node, a] = h * h * L.size[first + a] if a < count else 1.0
+            E.D[node, 9 * a] = rho * E.size[node, a] if a < count else 1.0
         for a in range(count):
             k = first + a
             B.W[node, a] = L.g[1, k]

@@ -12,7 +12,6 @@ from leastaction.kernels._calls import call_law
 from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st6, st9
 from leastaction.kernels.bodywise import get4
-from leastaction.kernels.bodywise_links import row_size
 from leastaction.kernels.bodywise_nodes import (
     RATES,
     STIFF,
@@ -27,7 +26,7 @@ from leastaction.kernels.bodywise_nodes import (
 from leastaction.kernels.coordinates import forces_in, positions_out, put3, rates_out
 from leastaction.kernels.explicit import copy
 from leastaction.kernels.forces import body_forces
-from leastaction.kernels.galerkin_links import link_rows
+from leastaction.kernels.galerkin_links import gap_of, link_rows
 from leastaction.kernels.layout import BALL, IU, IX, KIND
 from leastaction.kernels.passive import passive_forces
 from leastaction.spatial._source.mrp import add9, spread
@@ -194,8 +193,8 @@ def link_nodes(loops, system, t, h, w, f, L):
         link_rows(system, t + 0.5 * a * h, h, f, L, a)
         for k in range(m):
             if a > 0:
-                gap = L.g[a, k] / row_size(L, k, a * m + k, w.unit[0])
-                largest = max(largest, abs(gap))
+                gap, more = gap_of(L, a, k, f.P)
+                largest = max(largest, more)
                 squares += gap * gap
             if a < 2:
                 for e in range(L.ends.shape[1]):

@@ -27,7 +27,16 @@ from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
 from leastaction.kernels.explicit import all_finite, copy
 from leastaction.kernels.forward import make_work
-from leastaction.kernels.galerkin_links import add_multipliers, balanced, keep_multipliers, make_links, solve_links
+from leastaction.kernels.galerkin_links import (
+    add_multipliers,
+    balanced,
+    clear_multipliers,
+    keep_multipliers,
+    make_links,
+    solve_links,
+    take_links_care,
+    trust_links,
+)
 from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, farthest, pulled
 from leastaction.kernels.layout import BALL, IU, IX, KIND, MASS, PARENT, PRISMATIC, Floats
 from leastaction.kernels.legendre import rates_of, to_child_axes, to_parent_axes
@@ -43,10 +52,11 @@ LEAST_COSINE = 0.7071067811865476
 
 
 class Scheme(NamedTuple):
-    """What ``solve_links`` wants to know: weights of the nodes, and how rows of the nodes combine (2, 2, 2)."""
+    """What ``solve_links`` wants to know: weights of the nodes, how their rows combine (2, 2, 2), and the step."""
 
     w: tuple
     balance: Floats
+    h: float
 
 
 # --- residual -------------------------------------------------------------------------------------------------------
@@ -184,14 +194,15 @@ def solve_nodes(system, scheme, t, h, pc, control, active, rate_of, rtol, most, 
     One iteration at least, as in ``bodywise_step``.
     """
     tree, before, size_before, gap_before, alpha, steps = system.tree, math.inf, math.inf, math.inf, 1.0, 0
-    weight, far = (w.unit[1] / h) * (w.unit[1] / h), farthest(w.x[0])
+    weight, far = (w.unit[1] / h) * (w.unit[1] / h), farthest(tree, w.x[0])
     clear_multipliers(system.loops, L)
+    trust_links(system.loops, L)
     while True:
         largest, squares, scale, gap, gaps, reach = evaluate_nodes(system, t, h, pc, control, active, rate_of, w, f, L)
         count[EVALUATIONS] += 1
         limit, widest, floor, coarse = tolerances(w, rtol, scale, reach, far, h, pc.size)
         # angles that have turned far are rounded more coarsely, and with them every pose; and so are impulses of loops
-        rough = 0.01 * far * floor + w.unit[0] * pulled(system.loops, L, reach)
+        rough = 0.01 * far * floor + pulled(system.loops, L, w.unit[0] * reach, w.unit[0])
         limit, floor = limit + rough, floor + 100.0 * rough
         small, apart = size_before <= floor and largest <= floor, max(gap, gap_before)
         if steps > 0 and largest <= limit and gap <= widest:
@@ -209,21 +220,17 @@ def solve_nodes(system, scheme, t, h, pc, control, active, rate_of, rtol, most, 
             # backtrack, until only rounding can be to blame
             if steps == 0 or alpha < 1.0e-3 or (small and apart <= coarse):
                 break
-            alpha *= 0.5
             count[CUTS] += 1
+            if take_links_care(system.loops, L):
+                # once more from the iterate before
+                alpha, before = 0.0, math.inf
+            else:
+                alpha *= 0.5
         move_nodes(tree, w, alpha)
         add_multipliers(system.loops, L, alpha)
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
     return (largest <= limit and gap <= widest) or (small and apart <= 100.0 * coarse)
-
-
-@optional(None)
-def clear_multipliers(loops, L):
-    """No impulses yet, so that they do not wander along what redundant rows leave open."""
-    for a in range(L.lam.shape[0]):
-        for k in range(L.lam.shape[1]):
-            L.lam[a, k] = 0.0
 
 
 # --- steps ----------------------------------------------------------------------------------------------------------
@@ -298,12 +305,11 @@ def rollout(
     f, L, w = make_work(system, x), make_links(system.loops, system.constraints, tree, 2), make_nodes(tree, x.size)
     pc, ua, u, pn, control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
     xi, rate_of, saved = np.zeros(nu), np.zeros(nu, np.int64), 0
-    scheme = Scheme((1.0, 1.0, 1.0), balance)
     for d in range(nu):
         rate_of[system.coordinates.v[d]] = d
     for k in range(steps):
         t, h = tick(uniform, clock, k0, k)
-        active = passive
+        scheme, active = Scheme((1.0, 1.0, 1.0), balance, h), passive
         # control of this step
         if address != 0:
             if not rates_of(system, t, x, p, f, L, u):

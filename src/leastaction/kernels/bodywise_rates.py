@@ -9,6 +9,8 @@ against O(m n + m^3) of ``galerkin_links.project_rates``. Redundant rows are met
 # mypy: ignore-errors
 from __future__ import annotations
 
+import math
+
 from leastaction.kernels._jit import MEMORY_OPTIONS, kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, st3, st6, st9
 from leastaction.kernels.bodywise import centre, clear_blocks, make_bodies, second_moments
@@ -21,9 +23,9 @@ from leastaction.kernels.galerkin_links import link_rows
 from leastaction.kernels.layout import BALL, IU, KIND, MASS, VELOCITY
 from leastaction.kernels.legendre import tree_rates
 from leastaction.kernels.tree import velocities
-from leastaction.spatial._source.vector import add6, dot6, matmul, transpose
+from leastaction.spatial._source.vector import add6, ang, dot3, dot6, lin, matmul, transpose
 
-# Rates of constraints below this part of their largest term are rounding.
+# Rates of constraints below this part of their terms are rounding.
 ROUNDING = 1.0e-13
 
 
@@ -61,21 +63,23 @@ def rest(tree, f, B):
 
 @kernel
 def rates_of_rows(L, V):
-    """L.g[1]: rates of all constraints at the twists V, in place of gaps. Returns the largest, and the largest term.
+    """L.g[1]: rates of all constraints at the twists V, in place of gaps. Returns whether all are rounding.
 
-    A velocity constraint is its own rate at the twists it was asked at (L.rest holds what it is besides G . V).
+    A velocity constraint is its own rate at the twists it was asked at (L.rest holds what it is besides G . V). Each is
+    compared with its own terms.
     """
-    largest, scale = 0.0, 0.0
+    small = True
     for k in range(L.kind.size):
-        rate = L.rest[k]
+        rate, scale = L.rest[k], abs(L.rest[k])
         for e in range(L.ends.shape[1]):
             if L.ends[k, e] > 0:
-                term = dot6(ld6(L.G, k, 6 * e), ld6(V, L.ends[k, e], 0))
-                scale = max(scale, abs(term))
-                rate += term
+                row, v = ld6(L.G, k, 6 * e), ld6(V, L.ends[k, e], 0)
+                rate += dot6(row, v)
+                scale += math.sqrt(dot3(ang(row), ang(row)) * dot3(ang(v), ang(v)))
+                scale += math.sqrt(dot3(lin(row), lin(row)) * dot3(lin(v), lin(v)))
         L.g[1, k] = rate
-        largest, scale = max(largest, abs(rate)), max(scale, abs(L.rest[k]))
-    return largest, scale
+        small = small and abs(rate) <= ROUNDING * scale
+    return small
 
 
 @kernel
@@ -126,14 +130,14 @@ def keep_rates(loops, plan, system, t, mass, B, E, f, L, u):
     for k in range(L.kind.size):
         L.lam[0, k] = 0.0
     for turn in range(SWEEPS):
-        largest, scale = rates_of_rows(L, f.V)
+        small = rates_of_rows(L, f.V)
         # the first turn leaves what rounding does beside stiff rows
-        if turn > 1 and largest <= ROUNDING * scale:
+        if turn > 1 and small:
             break
         clear_blocks(tree, B)
         clear_couplings(plan, E, B.W)
         balance(tree, B, L)
-        proximal_blocks(plan, 1.0, RHO / mass, B, E, L)
+        proximal_blocks(plan, 1.0, RHO, B, E, L)
         if not solve_bodies(plan, tree, B, E, 1.0):
             return False
         add_multipliers(loops, plan, B, L, 1.0)

@@ -97,7 +97,7 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
             None, system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
         )
         count[EVALUATIONS] += 1
-        limit, widest, floor, coarse = tolerances(B, rtol, scale, reach, farthest(x), h, nu)
+        limit, widest, floor, coarse = tolerances(B, rtol, scale, reach, farthest(tree, x), h, nu)
         small, apart = size_before <= floor and largest <= floor, max(gap, gap_before)
         if steps > 0 and largest <= limit and gap <= widest:
             break
@@ -108,7 +108,7 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
             clear_couplings(plan, E, B.W)
             spring_blocks(system.forces, plan, B, E, h)
             free_blocks(system, plan, B, E, h)
-            link_blocks(system.loops, plan, h, mass, B, E, L)
+            link_blocks(system.loops, plan, h, B, E, L)
             if not solve_bodies(plan, tree, B, E, h):
                 break
             steps += 1
@@ -120,7 +120,7 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
             if steps == 0 or alpha < 1.0e-3 or (small and apart <= coarse):
                 break
             count[CUTS] += 1
-            if take_care(plan, h, mass, E):
+            if take_care(plan, E):
                 # once more from the iterate before
                 alpha, before = 0.0, math.inf
             elif straight:

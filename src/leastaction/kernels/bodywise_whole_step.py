@@ -133,7 +133,7 @@ def look(touch, system, now, x, drive, closed, what, warm, cold, s0, g0, room, f
     found[LARGEST], found[SQUARES], found[SCALE], found[GAP], found[GAPS], found[REACH] = (
         largest, squares, scale, gap, gaps, reach,
     )  # fmt: skip
-    found[ROUNDING], found[FARTHEST] = rounding_of(B, reach, h, pc.size), farthest(x)
+    found[ROUNDING], found[FARTHEST] = rounding_of(B, reach, h, pc.size), farthest(system.tree, x)
     if what == STARTING:
         s0, g0 = scales(system.tree, B, h, mass, count)
         s0 *= wider
@@ -153,7 +153,7 @@ def put_guess(tree, x, xi, B):
 @entry
 def assemble(touch, system, plan, now, kappa, exact, Z, lam, room, res, values):
     """The whole system at the present iterate; ``exact``: with nodes of contacts and limits for the barrier kappa."""
-    _, h, mass = now
+    h = now[1]
     B, E, _, L, _, _ = room
     T, limits, _ = touch
     res[:] = 0.0
@@ -161,7 +161,7 @@ def assemble(touch, system, plan, now, kappa, exact, Z, lam, room, res, values):
     clear_couplings(plan, E, B.W)
     spring_blocks(system.forces, plan, B, E, h)
     free_blocks(system, plan, B, E, h)
-    link_blocks(system.loops, plan, h, mass, B, E, L)
+    link_blocks(system.loops, plan, h, B, E, L)
     points_of(system.tree, B, Z.r)
     put_bodies(system.tree, Z, B, h, res, values)
     put_joints(Z, B, lam, res, values)

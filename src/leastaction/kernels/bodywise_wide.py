@@ -247,14 +247,16 @@ def invert(D, k, C):
 
 
 @sweep
-def least_squares(D, k, eps, C):
+def least_squares(D, k, eps, sizes, C):
     """C (12, 12): in the upper right quarter the matrix X that makes |D_k X - 1|^2 + eps^2 |X|^2 least.
+
+    Rows and columns are taken in units of their sizes (row k of ``sizes``).
 
     Householder reflections of (D_k; eps): as exact for small singular values as for large ones.
     """
     for r in range(6):
         for c in range(6):
-            C[r, c] = D[k, 8 * r + c]
+            C[r, c] = D[k, 8 * r + c] / math.sqrt(sizes[k, r] * sizes[k, c])
             C[r, 6 + c] = 1.0 if r == c else 0.0
             C[6 + r, c] = eps if r == c else 0.0
             C[6 + r, 6 + c] = 0.0
@@ -280,3 +282,6 @@ def least_squares(D, k, eps, C):
             for q in range(c + 1, 6):
                 t -= C[c, q] * C[q, e]
             C[c, e] = t / C[c, c]
+    for r in range(6):
+        for c in range(6):
+            C[r, 6 + c] /= math.sqrt(sizes[k, r] * sizes[k, c])

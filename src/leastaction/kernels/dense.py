@@ -44,26 +44,21 @@ def cholesky_solve(L, b):
 
 
 @sweep
-def proximal_solve(A, b, L, r, x, rho, sweeps):
-    """Minimum-norm solution of a possibly singular A x = b: x += (A + eps 1)^-1 (b - A x), eps = rho max diag A.
+def proximal_solve(A, b, L, r, x, size, rho, sweeps):
+    """Smallest solution of a possibly singular A x = b: x += (A + eps)^-1 (b - A x), eps = rho diag(size).
+
+    size (n,): of each row, which its diagonal is compared with (``loops.mobility``).
 
     The incremental proximal term needs no rank decision: what lies in the range of A converges like (eps / sigma)^k,
     what does not stays out of x. A is restored. Returns False if the factorisation fails.
     """
     n = A.shape[0]
-    top = 0.0
     for i in range(n):
-        top = max(top, A[i, i])
-        x[i] = 0.0
-    # rows that do not move anything need no force
-    if top == 0.0:
-        return True
-    eps = rho * top
-    for i in range(n):
-        A[i, i] += eps
+        x[i], r[i] = 0.0, A[i, i]
+        A[i, i] += rho * max(size[i], A[i, i])
     good = cholesky(A, L)
     for i in range(n):
-        A[i, i] -= eps
+        A[i, i] = r[i]
     if not good:
         return False
     for _ in range(sweeps):

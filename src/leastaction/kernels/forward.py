@@ -14,11 +14,19 @@ from leastaction.kernels.coordinates import forces_in, positions_out, rates_out
 from leastaction.kernels.dense import proximal_solve
 from leastaction.kernels.forces import body_forces, most_bodies
 from leastaction.kernels.layout import Floats, Ints
-from leastaction.kernels.loops import bias_difference, loop_rows, push_pair, relative
+from leastaction.kernels.loops import (
+    bias_difference,
+    loop_rows,
+    mobility,
+    own_inertias,
+    push_pair,
+    relative,
+    size_or_one,
+)
 from leastaction.kernels.passive import passive_forces
 from leastaction.kernels.tree import outward
 
-# The proximal term of redundant loops: relative size and number of sweeps.
+# The proximal term of redundant loops: its part of the size of a row, and number of sweeps.
 RHO, SWEEPS = 1.0e-9, 4
 
 
@@ -49,6 +57,8 @@ class Work(NamedTuple):
     lam: Floats
     delassus: Floats
     factor: Floats
+    own: Floats | None
+    size: Floats
 
 
 @optional(0)
@@ -73,6 +83,7 @@ def make_work(system, like):
         np.empty(18 * bodies), np.empty(6 * bodies),
         np.empty(m), np.empty((m, 6)), np.empty(m), np.empty((m, 2), np.int64),
         np.empty((m, nu)), np.empty(m), np.empty(m), np.empty((m, m)), np.empty((m, m)),
+        own_inertias(system.loops, system.tree), np.empty(m),
     )  # fmt: skip
 
 
@@ -128,4 +139,14 @@ def delassus(tree, w):
         expand(tree, w.S, w.U, w.y, w.Z, w.column[k])
         for r in range(m):
             w.delassus[r, k] = relative(w.Z, w.ends[r, 0], w.ends[r, 1], ld6(w.G, r, 0))
-    return proximal_solve(w.delassus, w.rhs, w.factor, w.bias, w.lam, RHO, SWEEPS)
+    pair_sizes(tree, w)
+    return proximal_solve(w.delassus, w.rhs, w.factor, w.bias, w.lam, w.size, RHO, SWEEPS)
+
+
+@sweep
+def pair_sizes(tree, w):
+    """w.size (m,): of the rows of loops (``loops.mobility``)."""
+    for k in range(w.g.size):
+        row = ld6(w.G, k, 0)
+        size = mobility(tree.const, w.own, w.P, w.ends[k, 0], row) + mobility(tree.const, w.own, w.P, w.ends[k, 1], row)
+        w.size[k] = size_or_one(size)

@@ -35,7 +35,7 @@ from leastaction.kernels.galerkin_step import (
 )
 from leastaction.kernels.layout import IU, IX, Floats
 from leastaction.kernels.passive import passive_forces
-from leastaction.kernels.tree import inertias, kinematics, set_origin
+from leastaction.kernels.tree import arm_of, inertias, kinematics, set_origin
 from leastaction.spatial._source.scalar import absolute, pick
 
 
@@ -130,7 +130,7 @@ def lane_tolerance(tree, nodes, p, w, rtol, g):
         o = ld3(w.P, i, 9)
         reach = max(max(max(reach, absolute(o[0])), absolute(o[1])), absolute(o[2]))
     pull = abs(tree.gravity[0]) + abs(tree.gravity[1]) + abs(tree.gravity[2])
-    push = nodes.h * pull * w.mass[0] * (1.0 + reach)
+    push = nodes.h * pull * w.mass[0] * (arm_of(tree) + reach)
     rounding = 1.0e-15 * (push + scale) * math.sqrt(float(tree.rates.shape[0])) + 1.0e-300
     st1(g.numbers, LIMIT, rtol * scale + rounding)
     st1(g.numbers, ROUNDING, rounding)

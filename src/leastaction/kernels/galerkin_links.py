@@ -13,18 +13,25 @@ With Y_(a,k) = -J^-1 (row k as a force at node a), Newton's step for motion and 
     Sc dlam = -(g + G y_r),   Sc[(c, l), (a, k)] = change of row l at node c by Y_(a,k),   y = y_r + sum dlam Y    (9)
 
 in O(m n + m^3). Rows of a node are combined by a constant matrix per kind of row (``balance``), which turns Sc into
-h (G M^-1 G^T) for each node up to higher order; redundant rows are then met by the proximal term alone. For s = 1 the
-step is Newton's; from s = 2 on the turning of the forces at inner nodes is left out of J, an error of O(h^2).
+h (G M^-1 G^T) for each node up to higher order; redundant rows are then met by the proximal term alone. Where a step
+leads through a singular position, Sc has small negative eigenvalues, along which the proximal iteration diverges: what
+does not descend goes on with least squares, |Sc dlam - b|^2 + CARE^2 |dlam|^2, which never do. For s = 1 the step is
+Newton's; from s = 2 on the turning of the forces at inner nodes is left out of J, an error of O(h^2).
 
     g      (s+1, m)       gaps at the nodes, as imposed G     ((s+1) m, 6 B) rows
     ends   (m, B)         rows of the tree, or -1       kind  (m,)           EQUALITY (loops too) or VELOCITY
     lam    (s, m)         impulses                      Y     (s m, nu s)    solutions
     Sc, LU (s m, s m)     matrices of eq. (9)           eta   (n+1, 6)       spatial variation of the poses at a node
+    unit   (s m,)         one over the roots of the sizes of the rows of Sc   care (1,)  1 for least squares
+    size   (m,)           of the rows at node 0, ``loops.mobility``          own (n+1, 2)  see ``loops``
+
+A gap is compared with what motion of its bodies makes of it: with an angle, or with the arm of the bodies it touches.
 """
 
 # mypy: ignore-errors
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -38,9 +45,12 @@ from leastaction.kernels.forces import give_bodies, link_frame
 from leastaction.kernels.forward import RHO, SWEEPS, loop_size
 from leastaction.kernels.galerkin_impulses import node_tables
 from leastaction.kernels.layout import BALL, EQUALITY, IU, KIND, PARENT, VELOCITY, Floats, Ints
-from leastaction.kernels.loops import last_rate, loop_rows
+from leastaction.kernels.loops import last_rate, loop_rows, mobility, own_inertias, size_or_one
 from leastaction.kernels.tree import velocities
 from leastaction.spatial._source.vector import add3, axpy6, cross, dot6, join, matvec, scale6
+
+# Singular values of Sc, in units of the sizes of its rows, that do not count in least squares.
+CARE = 1.0e-6
 
 
 class Links(NamedTuple):
@@ -64,6 +74,11 @@ class Links(NamedTuple):
     eta: Floats
     given: Floats
     result: Floats
+    own: Floats
+    size: Floats
+    unit: Floats
+    more: Floats
+    care: Ints
 
 
 @optional(0)
@@ -114,7 +129,8 @@ def make_link_rows(loops, constraints, tree, s, solved):
         np.zeros((s + 1, m)), np.zeros(((s + 1) * m, 6 * B)), ends, kind, np.zeros((s, m)), np.zeros((s, m)),
         np.zeros(ms), np.zeros((ms, nu * s)), np.zeros(nu * s), np.zeros((nu, s)), np.zeros((ms, ms)),
         np.zeros((ms, ms)), np.zeros(ms, np.int64), np.zeros(ms), np.zeros(m * s), np.zeros((n, 6)),
-        np.zeros(18 * B), np.zeros(size),
+        np.zeros(18 * B), np.zeros(size), own_inertias(loops, tree), np.ones(m), np.ones(ms),
+        np.zeros(ms), np.zeros(1, np.int64),
     )  # fmt: skip
 
 
@@ -150,6 +166,51 @@ def link_rows_at(system, t, h, P, V, f, L, a):
                 turn = matvec(R, (L.result[o], L.result[o + 1], L.result[o + 2]))
                 push = matvec(R, (L.result[o + 3], L.result[o + 4], L.result[o + 5]))
                 st6(L.G, a * m + r + i, 6 * e, join(add3(turn, cross(p, push)), push))
+    if a == 0:
+        for k in range(m):
+            size = 0.0
+            for e in range(L.ends.shape[1]):
+                size += mobility(system.tree.const, L.own, P, L.ends[k, e], ld6(L.G, k, 6 * e))
+            L.size[k] = size_or_one(size)
+
+
+# --- gaps -----------------------------------------------------------------------------------------------------------
+@kernel
+def row_size(L, k, at):
+    """What motion makes of constraint k, in row ``at`` of L.G: along a translation, times an arm; else by a turn."""
+    push, turn, arm = 0.0, 0.0, 0.0
+    for e in range(L.ends.shape[1]):
+        i = L.ends[k, e]
+        if i > 0:
+            for c in range(6 * e, 6 * e + 3):
+                turn, push = max(turn, abs(L.G[at, c])), max(push, abs(L.G[at, c + 3]))
+            if L.own[i, 0] > 0.0:
+                arm = max(arm, L.own[i, 1] / L.own[i, 0])
+    size = math.sqrt(arm) * push if push > 0.0 and arm > 0.0 else turn
+    return size if size > 0.0 else 1.0
+
+
+@kernel
+def gap_rounding(L, k, at, P):
+    """Rounding of the gap of constraint k, in row ``at`` of L.G, by that of the positions P."""
+    far = 0.0
+    for e in range(L.ends.shape[1]):
+        i = L.ends[k, e]
+        if i > 0:
+            for c in range(3):
+                far = max(far, abs(L.G[at, 6 * e + 3 + c]) * max(abs(P[i, 9]), abs(P[i, 10]), abs(P[i, 11])))
+    return 4.0e-16 * far
+
+
+@kernel
+def gap_of(L, a, k, P):
+    """Gap of constraint k at node a as an angle, and what of it is more than the rounding of positions P."""
+    at = a * L.kind.size + k
+    size = row_size(L, k, at)
+    gap = L.g[a, k] / size
+    if not abs(gap) < math.inf:
+        return gap, math.inf
+    return gap, max(abs(gap) - gap_rounding(L, k, at, P) / size, 0.0)
 
 
 @kernel
@@ -161,7 +222,7 @@ def share(nodes, a):
 
 @optional(0.0)
 def link_impulses(loops, system, nodes, t, w, f, L):
-    """Rows at all nodes, and their impulses added to w.G; returns the largest gap at nodes 1..s."""
+    """Rows at all nodes, and their impulses added to w.G; returns the largest gap at nodes 1..s, as an angle."""
     s, m, largest = len(nodes.w) - 1, L.kind.size, 0.0
     if m == 0:
         return 0.0
@@ -172,7 +233,7 @@ def link_impulses(loops, system, nodes, t, w, f, L):
             if a > 0:
                 if L.kind[k] == VELOCITY:
                     L.g[a, k] -= share(nodes, a) * L.g[0, k]
-                largest = max(largest, abs(L.g[a, k]))
+                largest = max(largest, gap_of(L, a, k, f.P)[1])
             if a < s:
                 for e in range(L.ends.shape[1]):
                     i = L.ends[k, e]
@@ -183,11 +244,12 @@ def link_impulses(loops, system, nodes, t, w, f, L):
 
 @optional(0.0)
 def gap_squares(loops, L):
-    """Sum of the squares of the gaps at nodes 1..s."""
-    total = 0.0
+    """Sum of the squares of the gaps, as angles, at nodes 1..s."""
+    total, m = 0.0, L.kind.size
     for a in range(1, L.g.shape[0]):
-        for k in range(L.kind.size):
-            total += L.g[a, k] * L.g[a, k]
+        for k in range(m):
+            gap = L.g[a, k] / row_size(L, k, a * m + k)
+            total += gap * gap
     return total
 
 
@@ -251,19 +313,25 @@ def balanced(nodes, L, x, out):
 @sweep
 def solve_links(nodes, w, L, y):
     """dlam from Sc and the right-hand side, then y += sum dlam Y. Returns False if the factorisation fails."""
-    ms = L.dlam.size
+    ms, m = L.dlam.size, L.kind.size
     balanced(nodes, L, L.rhs, L.rest)
-    top = 0.0
+    # rows and columns in units of their size, so that no pivot depends on them
     for i in range(ms):
-        L.rhs[i] = L.rest[i]
+        L.unit[i] = 1.0 / math.sqrt(max(nodes.h * L.size[i % m], abs(L.Sc[i, i])))
+    for i in range(ms):
+        L.rhs[i] = L.unit[i] * L.rest[i]
         L.dlam[i] = 0.0
-        top = max(top, abs(L.Sc[i, i]))
-    if top == 0.0:
-        return True
-    for i in range(ms):
         for j in range(ms):
+            L.Sc[i, j] *= L.unit[i] * L.unit[j]
             L.LU[i, j] = L.Sc[i, j]
-        L.LU[i, i] += RHO * top
+        L.LU[i, i] += RHO
+    if L.care[0] == 1:
+        for i in range(ms):
+            for j in range(ms):
+                t = CARE * CARE if i == j else 0.0
+                for e in range(ms):
+                    t += L.Sc[e, i] * L.Sc[e, j]
+                L.LU[i, j] = t
     if not lu_factor(L.LU, L.pivot):
         return False
     # the proximal term, taken off again sweep by sweep
@@ -273,13 +341,45 @@ def solve_links(nodes, w, L, y):
             for j in range(ms):
                 t -= L.Sc[i, j] * L.dlam[j]
             L.rest[i] = t
+        if L.care[0] == 1:
+            for i in range(ms):
+                L.more[i] = L.rest[i]
+            for i in range(ms):
+                t = 0.0
+                for e in range(ms):
+                    t += L.Sc[e, i] * L.more[e]
+                L.rest[i] = t
         lu_solve(L.LU, L.pivot, L.rest)
         for i in range(ms):
             L.dlam[i] += L.rest[i]
+    for i in range(ms):
+        L.dlam[i] *= L.unit[i]
     for k in range(ms):
         for e in range(y.size):
             y[e] += L.dlam[k] * L.Y[k, e]
     return True
+
+
+@optional(None)
+def trust_links(loops, L):
+    """The rows are taken to be well conditioned, but for those that are redundant."""
+    L.care[0] = 0
+
+
+@optional(False)
+def take_links_care(loops, L):
+    """From now on multipliers are found in least squares; False if this was so already, or there are none."""
+    changed = L.care[0] == 0 and L.kind.size > 0
+    L.care[0] = 1
+    return changed
+
+
+@optional(None)
+def clear_multipliers(loops, L):
+    """No impulses yet, so that they do not wander along what redundant rows leave open."""
+    for a in range(L.lam.shape[0]):
+        for k in range(L.lam.shape[1]):
+            L.lam[a, k] = 0.0
 
 
 @optional(None)
@@ -333,7 +433,7 @@ def project_rates(loops, system, t, f, L, u):
                 if L.ends[r, e] > 0:
                     change += dot6(ld6(L.G, r, 6 * e), ld6(f.Z, L.ends[r, e], 0))
             L.Sc[r, k] = change
-    if not proximal_solve(L.Sc[:m, :m], L.rhs[:m], L.LU[:m, :m], L.rest[:m], L.dlam[:m], RHO, SWEEPS):
+    if not proximal_solve(L.Sc[:m, :m], L.rhs[:m], L.LU[:m, :m], L.rest[:m], L.dlam[:m], L.size, RHO, SWEEPS):
         return False
     for d in range(u.size):
         for k in range(m):

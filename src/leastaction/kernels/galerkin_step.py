@@ -39,6 +39,7 @@ from leastaction.kernels.galerkin_impulses import (
 from leastaction.kernels.galerkin_links import (
     add_multipliers,
     balanced,
+    clear_multipliers,
     gap_squares,
     keep_multipliers,
     link_impulses,
@@ -47,11 +48,13 @@ from leastaction.kernels.galerkin_links import (
     measure,
     push_row,
     solve_links,
+    take_links_care,
+    trust_links,
 )
 from leastaction.kernels.galerkin_quasi import factor_quasi, find_direction, make_quasi, unguarded
-from leastaction.kernels.layout import BALL, IU, IX, KIND
+from leastaction.kernels.layout import BALL, IU, IX, KIND, PRISMATIC
 from leastaction.kernels.legendre import rates_of, to_parent_axes
-from leastaction.kernels.tree import set_origin
+from leastaction.kernels.tree import arm_of, set_origin
 from leastaction.spatial._source.so3 import mrp_to_quat, quat_conj, quat_mul, quat_normalize, quat_to_mrp
 
 # What a rollout returns besides the number of steps done.
@@ -137,36 +140,49 @@ def add_step(tree, s, xi, old, y, alpha):
 
 @kernel
 def tolerance(tree, nodes, x, p, w, rtol):
-    """Residual that counts as zero: rtol of the momentum scale plus the rounding of its terms; that rounding; reach."""
+    """Residual that counts as zero: rtol of the momentum scale plus the rounding of its terms; that; reach; an arm."""
     scale, reach = 0.0, 0.0
     for d in range(p.size):
         scale = max(scale, abs(p[d]) + abs(w.pull[d, 0]) + abs(w.tau[d, 0]))
     for i in range(1, tree.rows.shape[0]):
         reach = max(reach, abs(w.P[i, 9]), abs(w.P[i, 10]), abs(w.P[i, 11]))
     g = abs(tree.gravity[0]) + abs(tree.gravity[1]) + abs(tree.gravity[2])
-    push = nodes.h * g * w.mass[0] * (1.0 + reach)
+    arm = arm_of(tree)
+    push = nodes.h * g * w.mass[0] * (arm + reach)
     # angles that have turned far are rounded more coarsely, and with them every pose
-    rounding = (1.0e-15 * math.sqrt(float(p.size)) + 4.0e-16 * farthest(x)) * (push + scale) + 1.0e-300
-    return rtol * scale + rounding, rounding, reach
+    rounding = (1.0e-15 * math.sqrt(float(p.size)) + 4.0e-16 * farthest(tree, x)) * (push + scale) + 1.0e-300
+    return rtol * scale + rounding, rounding, reach, arm
 
 
 @kernel
-def farthest(x):
-    """Largest coordinate."""
+def farthest(tree, x):
+    """Largest angle of a screw."""
     largest = 0.0
-    for k in range(x.size):
-        largest = max(largest, abs(x[k]))
+    for i in range(1, tree.rows.shape[0]):
+        if tree.rows[i, KIND] != BALL and tree.rows[i, KIND] != PRISMATIC:
+            largest = max(largest, abs(x[tree.rows[i, IX]]))
     return largest
 
 
 @optional(0.0)
-def pulled(loops, L, reach):
-    """Rounding of the impulses of the constraints."""
-    largest = 0.0
+def pulled(loops, L, reach, arm):
+    """Rounding of the impulses of the constraints: of their torques about the origin, and of forces with ``arm``."""
+    largest, m = 0.0, L.kind.size
     for a in range(L.lam.shape[0]):
-        for k in range(L.lam.shape[1]):
-            largest = max(largest, abs(L.lam[a, k]))
-    return 1.0e-15 * largest * (1.0 + reach)
+        for k in range(m):
+            turn, push = 0.0, 0.0
+            for e in range(0, L.G.shape[1], 6):
+                for c in range(e, e + 3):
+                    turn, push = max(turn, abs(L.G[a * m + k, c])), max(push, abs(L.G[a * m + k, c + 3]))
+            largest = max(largest, abs(L.lam[a, k]) * (turn + (arm + reach) * push))
+    return 1.0e-15 * largest
+
+
+@optional(0.0)
+def gap_weight(loops, tree, push):
+    """Square of the angular momentum that turns by one in a step."""
+    arm = arm_of(tree)
+    return push * push * arm * arm * arm * arm
 
 
 @kernel
@@ -182,11 +198,12 @@ def solve_step(
     """
     tree, s = system.tree, len(nodes.w) - 1
     nq, wv = at_points(points, nodes, w, wq)
-    limit, rounding, reach, widest, before, size_before = 0.0, 0.0, 0.0, 0.0, math.inf, math.inf
+    limit, rounding, reach, arm, widest, before, size_before = 0.0, 0.0, 0.0, 0.0, 0.0, math.inf, math.inf
     # a gap weighs as much as the momentum that would close it in one step
-    weight = (w.mass[0] / nodes.h) * (w.mass[0] / nodes.h)
+    weight = gap_weight(system.loops, tree, w.mass[0] / nodes.h)
     alpha, steps, inside, free = 1.0, 0, True, unguarded(Q)
     factor_quasi(Q, tree, x, f)
+    trust_links(system.loops, L)
     while True:
         largest, squares, gap = math.inf, math.inf, 0.0
         if inside:
@@ -194,11 +211,11 @@ def solve_step(
             squares += weight * gap_squares(system.loops, L)
             count[EVALUATIONS] += 1
             if limit == 0.0:
-                limit, rounding, reach = tolerance(tree, nodes, x, p, w, rtol)
+                limit, rounding, reach, arm = tolerance(tree, nodes, x, p, w, rtol)
                 limit, rounding = limit + floor, rounding + floor
                 # a gap, down to the rounding of positions and of angles that have turned far
-                widest = (max(rtol, 4.0e-15) + 1.0e-15 * farthest(x)) * (1.0 + reach)
-        extra = pulled(system.loops, L, reach)
+                widest = rtol + (4.0e-15 + 1.0e-15 * farthest(tree, x)) * (1.0 + reach / arm)
+        extra = pulled(system.loops, L, reach, arm)
         if largest <= limit + extra and gap <= widest:
             break
         if math.isfinite(squares) and (free or squares <= (1.0 - 1.0e-4 * alpha) * before):
@@ -222,8 +239,12 @@ def solve_step(
             # backtrack, until only rounding can be to blame
             if steps == 0 or alpha < 1.0e-3 or free:
                 break
-            alpha *= 0.5
             count[CUTS] += 1
+            if take_links_care(system.loops, L):
+                # once more from the iterate before
+                alpha, before = 0.0, math.inf
+            else:
+                alpha *= 0.5
         inside = add_step(tree, s, w.xi, old, w.y, alpha)
         add_multipliers(system.loops, L, alpha)
     count[ITERATIONS] += steps
@@ -429,26 +450,35 @@ def rollout(
             active = True
         # guess
         start_step(points, tree, nodes, x, w, moved, h / used if moved else 1.0)
-        if mode in (EULER, DYNAMICS) or known[0] == 0:
-            if not rates_of(system, t, x, p, f, L, ua):
-                return k, NO_RATES
-            to_parent_axes(tree, x, ua, u)
         if s > 1 and known[0] > 0 and h != lengths[0]:
             for a in range(s + 1):
                 for e in range(s + 1):
                     onward[a, e] = lagrange(c, e, 1.0 + c[a] * (h / lengths[0]))
         elif s > 1:
             copy_table(ahead, onward)
-        guess_step(tree, nodes, onward, EULER if mode == DYNAMICS else mode, known[0], u, past, lengths, w)
-        guess_by_dynamics(look, system, nodes, t, x, ua, control[0], f, xa, u, w)
         fly_along(flight, tree, h, x, p, f, pr)
-        if mode in (EULER, DYNAMICS) or (known[0] == 0 and mode != HOLD):
-            relative_guess(flight, nodes, w)
-        # step
-        if not solve_step(
-            system, C, Q, points, nodes, t, x, pr, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l,
-            square, flight_rounding(flight, p), count,
-        ):  # fmt: skip
+        # step, with loops once more from the rates where the last steps mislead
+        good, again = False, known[0] > 0 and link_size(system.loops, system.constraints) > 0
+        for attempt in range(2):
+            if attempt == 1 and (good or not again):
+                break
+            if mode in (EULER, DYNAMICS) or known[0] == 0 or attempt == 1:
+                if not rates_of(system, t, x, p, f, L, ua):
+                    return k, NO_RATES
+                to_parent_axes(tree, x, ua, u)
+            if attempt == 1:
+                clear_multipliers(system.loops, L)
+                guess_step(tree, nodes, onward, EULER, known[0], u, past, lengths, w)
+            else:
+                guess_step(tree, nodes, onward, EULER if mode == DYNAMICS else mode, known[0], u, past, lengths, w)
+                guess_by_dynamics(look, system, nodes, t, x, ua, control[0], f, xa, u, w)
+            if attempt == 1 or mode in (EULER, DYNAMICS) or (known[0] == 0 and mode != HOLD):
+                relative_guess(flight, nodes, w)
+            good = solve_step(
+                system, C, Q, points, nodes, t, x, pr, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l,
+                square, flight_rounding(flight, p), count,
+            )  # fmt: skip
+        if not good:
             return k, NOT_CONVERGED
         end_step(points, tree, nodes, pr, w, wq)
         if not all_finite(w.pn):

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.kernels._jit import kernel, memory, sweep
+from leastaction.kernels._jit import memory, sweep
 from leastaction.kernels.charts import chart_blocks, place
 from leastaction.kernels.composite import mass_matrix, subtree_inertias
 from leastaction.kernels.coordinates import forces_in, positions_out, rates_out
@@ -47,10 +47,10 @@ from leastaction.kernels.implicit_links import (
     link_sizes,
     link_step,
 )
-from leastaction.kernels.layout import MASS, Floats, Ints
+from leastaction.kernels.layout import BALL, IU, KIND, MASS, PRISMATIC, Floats, Ints
 from leastaction.kernels.passive import passive_forces
 from leastaction.kernels.splines import spline_derivatives
-from leastaction.kernels.tree import add_armature, inward, outward
+from leastaction.kernels.tree import add_armature, arm_of, inward, outward
 
 # Relative residual below which a descent that stops is put down to rounding.
 STALL = 1.0e-9
@@ -185,34 +185,40 @@ def direction(system, t, gh, s, f, w, k):
     return link_step(system.loops, system.tree, gh, s, k)
 
 
-@kernel
-def sizes(gh, s):
-    """Largest component and sum of squares of gh r."""
+@sweep
+def sizes(tree, arm, gh, s):
+    """Largest component and sum of squares of gh r; along slides, times an arm."""
     largest, squares = 0.0, 0.0
-    for d in range(s.r.size):
-        e = gh * abs(s.r[d])
-        largest, squares = max(largest, e), squares + e * e
+    for i in range(1, tree.rows.shape[0]):
+        d, slide = tree.rows[i, IU], tree.rows[i, KIND] == PRISMATIC
+        for j in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
+            e = gh * abs(s.r[j]) * (arm if slide else 1.0)
+            largest, squares = max(largest, e), squares + e * e
     return largest, squares
 
 
 @sweep
-def scale_of(tree, gh, uh, s, f):
+def scale_of(tree, gh, arm, uh, s, f):
     """Momentum that residuals are compared with, and the rounding of its terms; after ``direction``."""
     nu, scale, reach, mass, stiff = uh.size, 0.0, 0.0, 0.0, 0.0
-    for d in range(nu):
-        p, k = 0.0, 0.0
-        for e in range(nu):
-            p += s.M[d, e] * uh[e]
-            k += abs(s.Kx[d, e])
-        stiff = max(stiff, k)
-        scale = max(scale, abs(p) + gh * (abs(s.tau[d]) + abs(f.f[d])))
+    for i in range(1, tree.rows.shape[0]):
+        first, by = tree.rows[i, IU], arm if tree.rows[i, KIND] == PRISMATIC else 1.0
+        for d in range(first, first + (3 if tree.rows[i, KIND] == BALL else 1)):
+            p, k = 0.0, 0.0
+            for j in range(1, tree.rows.shape[0]):
+                other, far = tree.rows[j, IU], arm if tree.rows[j, KIND] == PRISMATIC else 1.0
+                for e in range(other, other + (3 if tree.rows[j, KIND] == BALL else 1)):
+                    p += s.M[d, e] * uh[e]
+                    k += far * abs(s.Kx[d, e])
+            stiff = max(stiff, by * k)
+            scale = max(scale, by * (abs(p) + gh * (abs(s.tau[d]) + abs(f.f[d]))))
     for i in range(1, tree.rows.shape[0]):
         reach = max(reach, abs(f.P[i, 9]), abs(f.P[i, 10]), abs(f.P[i, 11]))
         mass += tree.const[i, MASS]
     g = abs(tree.gravity[0]) + abs(tree.gravity[1]) + abs(tree.gravity[2])
-    weight = gh * g * mass * (1.0 + reach)
+    weight = gh * g * mass * (arm + reach)
     # stiff forces feel the rounding of positions
-    floor = 1.0e-15 * (scale + weight + gh * stiff * (1.0 + reach))
+    floor = 1.0e-15 * (scale + weight + gh * stiff * (1.0 + reach / arm))
     return scale + weight, floor * math.sqrt(float(nu)) + 1.0e-300
 
 
@@ -220,12 +226,12 @@ def scale_of(tree, gh, uh, s, f):
 def solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w, k, count):
     """Newton with backtracking from the guess in s.xi. True if it converged; s then holds the solution."""
     before, size_before, alpha, steps, limit, scale = math.inf, math.inf, 1.0, 0, 0.0, 0.0
-    weight, widest = 0.0, 0.0
+    weight, widest, arm = 0.0, 0.0, arm_of(system.tree)
     while True:
         largest, squares, gap = math.inf, math.inf, math.inf
         if evaluate(system, chart, t, gh, x0, xih, uh, control, s, f, k):
-            largest, squares = sizes(gh, s)
-            gap, more = link_sizes(system.loops, gh, s, k)
+            largest, squares = sizes(system.tree, arm, gh, s)
+            gap, more = link_sizes(system.loops, gh, s, f, k)
             if steps == 0:
                 weight, widest = link_scales(system.loops, system.tree, gh, rtol, s.x, f)
             squares += weight * more
@@ -238,7 +244,7 @@ def solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w,
             if steps == most or not direction(system, t, gh, s, f, w, k):
                 break
             if steps == 0:
-                scale, rounding = scale_of(system.tree, gh, uh, s, f)
+                scale, rounding = scale_of(system.tree, gh, arm, uh, s, f)
                 limit = rtol * scale + rounding
             copy(s.xi, s.old)
             link_keep(system.loops, k)

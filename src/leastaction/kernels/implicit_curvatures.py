@@ -21,6 +21,7 @@ from leastaction.kernels.forward import loop_size
 from leastaction.kernels.layout import PARENT, Loops
 from leastaction.kernels.loops import last_rate, loop_rows
 from leastaction.kernels.splines import spline_bends, spline_row_change
+from leastaction.kernels.tree import arm_of
 from leastaction.spatial._source.so3 import exp
 from leastaction.spatial._source.vector import (
     ad,
@@ -39,7 +40,7 @@ from leastaction.spatial._source.vector import (
     tmatvec,
 )
 
-# Step of the differences of a Jacobian of the user, radians and metres.
+# Step of the differences of a Jacobian of the user: radians, and for translations a part of the arm of the bodies.
 STEP = 1.0e-5
 
 
@@ -87,7 +88,7 @@ def displaced(table, b, e, far, P, given):
 
 
 @sweep
-def user_curvatures(c, start, t, f, k):
+def user_curvatures(c, start, t, arm, f, k):
     """C of the rows of constraints of the user: the symmetric part of differences of the Jacobian, about the origin."""
     L = k.L
     wide = 6 * L.ends.shape[1]
@@ -98,14 +99,15 @@ def user_curvatures(c, start, t, f, k):
             for p in range(n * wide):
                 k.C[r, p] = 0.0
         for q in range(n):
+            step = STEP if q % 6 < 3 else STEP * arm
             for side in range(2):
                 sign = 1.0 if side == 0 else -1.0
                 give_bodies(c, b, count, f.P, f.V, k.given)
-                displaced(c, b, q, sign * STEP, f.P, k.given)
+                displaced(c, b, q, sign * step, f.P, k.given)
                 call_force(c.address[j], t, k.given, L.result)
                 for i in range(size):
                     for p in range(n):
-                        half = 0.25 * sign * L.result[size + n * i + p] / STEP
+                        half = 0.25 * sign * L.result[size + n * i + p] / step
                         k.C[first + i, wide * p + q] += half
                         k.C[first + i, wide * q + p] += half
         for r in range(first, first + size):
@@ -144,7 +146,7 @@ def to_spatial(c, b, count, r, f, k):
 def curvatures(system, t, f, k):
     """C of all rows, at the poses and twists in f."""
     loop_curvatures(system.loops, f, k)
-    user_curvatures(system.constraints, loop_size(system.loops), t, f, k)
+    user_curvatures(system.constraints, loop_size(system.loops), t, arm_of(system.tree), f, k)
 
 
 @kernel

@@ -3,42 +3,58 @@
 Positions and velocities both keep the constraints g = 0 (Gear, Gupta and Leimkuhler 1985): the stage of ``implicit``
 has, with J = dg/dx by displacements of the rows, forces J^T lam and drifts J^T mu,
 
-    u = E y / gh - J^T mu              a = (u - uh) / gh
+    u = E y / gh - W J^T mu            a = (u - uh) / gh
     gh^2 (r - J^T lam) = 0             g = 0             gh J u = 0                                     (15)
 
-mu is of the size of the error of the step. With l = gh^2 lam, m = gh mu, N = M + gh Ku, B(l) = d(J^T l)/dx and
-D = d(J u)/dx, Newton's step is
+mu is of the size of the error of the step. W makes rates of slides and of turns comparable: 1 for a turn, the square of
+an arm of the body for a slide, so that a drift does not depend on the unit of length. With l = gh^2 lam, m = gh mu,
+N = M + gh Ku, B(l) = d(J^T l)/dx and D = d(J u)/dx, Newton's step is
 
-    (H - (N B(m) + B(l)) E) dxi - J^T dl - N J^T dm = -gh^2 (r - J^T lam)
-    J E dxi = -g          (gh D E + J U - J B(m) E) dxi - J J^T dm = -gh J u                            (16)
+    (H - (N W B(m) + B(l)) E) dxi - J^T dl - N W J^T dm = -gh^2 (r - J^T lam)
+    J E dxi = -g          (gh D E + J U - J W B(m) E) dxi - J W J^T dm = -gh J u                        (16)
 
 The multipliers follow from a Schur complement whose rows are combined so that its diagonal blocks are about J H^-1 J^T
-and J J^T. Redundant rows are met by the proximal term alone, as in the other methods.
+and J W J^T. Redundant rows are met by the proximal term alone, as in the other methods, relative to sizes of the rows:
+``loops.mobility``, and the same with W in place of the inverse inertia of the rates.
 B and D come from the second derivatives C of the rows (``implicit_curvatures``).
 
     J, D, Q, T (m, nu)   rows; D; rows of (16) by dxi         C      (m, 36 B B)  by row, B bodies each
     l, dl, old_l (m,)    and the same for m                   W      (6B, 6B)     scratch
-    Yl, Ym     (m, nu)   columns H^-1 J^T and H^-1 N J^T      Sc, LU (2m, 2m)
+    Yl, Ym     (m, nu)   columns H^-1 J^T and H^-1 N W J^T    Sc, LU (2m, 2m)
+    measure    (nu,)     W                                    size, unit (2m,)    sizes, and one over their roots
 """
 
 # mypy: ignore-errors
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.kernels._jit import MEMORY_OPTIONS, kernel, optional, sweep
-from leastaction.kernels._lanes import ld6
+from leastaction.kernels._jit import MEMORY_OPTIONS, kernel, memory, optional, sweep
+from leastaction.kernels._lanes import ld3, ld6, ld9
 from leastaction.kernels.dense import lu_factor, lu_solve
 from leastaction.kernels.forward import RHO, SWEEPS
-from leastaction.kernels.galerkin_links import Links, link_rows, make_links
+from leastaction.kernels.galerkin_links import Links, gap_of, link_rows, make_links, row_size
 from leastaction.kernels.hermite_blocks import add_dense_block
 from leastaction.kernels.implicit_curvatures import bend, curvatures, row_changes
-from leastaction.kernels.layout import MASS, Floats, Ints
-from leastaction.kernels.loops import last_rate
-from leastaction.kernels.tree import kinematics, velocities
-from leastaction.spatial._source.vector import dot6
+from leastaction.kernels.layout import (
+    BALL,
+    COM,
+    INERTIA,
+    IU,
+    IX,
+    KIND,
+    MASS,
+    PARENT,
+    PRISMATIC,
+    Floats,
+    Ints,
+)
+from leastaction.kernels.loops import last_rate, size_or_one
+from leastaction.kernels.tree import arm_of, kinematics, velocities
+from leastaction.spatial._source.vector import add3, ang, cross, dot3, dot6, lin, matvec, sub3
 
 
 class StageLinks(NamedTuple):
@@ -70,6 +86,28 @@ class StageLinks(NamedTuple):
     F: Floats
     t: Floats
     given: Floats
+    measure: Floats
+    size: Floats
+    unit: Floats
+
+
+@memory
+def measures(tree):
+    """W (nu,): 1 for rates of turns, the square of an arm of the body for those of slides."""
+    n, C, out = tree.rows.shape[0], tree.const, np.ones(tree.rates.shape[0])
+    # of every row, or of the next one with mass that it carries
+    arm = np.zeros(n)
+    for i in range(n - 1, 0, -1):
+        mass, p = C[i, MASS], tree.rows[i, PARENT]
+        if mass > 0.0:
+            moment = (C[i, INERTIA] + C[i, INERTIA + 3] + C[i, INERTIA + 5]) / 3.0
+            away = C[i, COM] * C[i, COM] + C[i, COM + 1] * C[i, COM + 1] + C[i, COM + 2] * C[i, COM + 2]
+            arm[i] = away if away > 0.01 * moment / mass else moment / mass
+        if arm[p] == 0.0 and not C[p, MASS] > 0.0:
+            arm[p] = arm[i]
+        if tree.rows[i, KIND] == PRISMATIC and arm[i] > 0.0:
+            out[tree.rows[i, IU]] = arm[i]
+    return out
 
 
 @optional(None, MEMORY_OPTIONS)
@@ -83,7 +121,8 @@ def make_stage_links(loops, constraints, tree):
         np.zeros((6 * B, 6 * B)), np.zeros((m, nu)), np.zeros((nu, nu)), np.zeros((nu, nu)), np.zeros(m), np.zeros(m),
         np.zeros(m), np.zeros(m), np.zeros((m, nu)), np.zeros((m, nu)), np.zeros((2 * m, 2 * m)),
         np.zeros((2 * m, 2 * m)), np.zeros(2 * m, np.int64), np.zeros(2 * m), np.zeros(2 * m), np.zeros(2 * m),
-        np.zeros((n, 6)), np.zeros((n, 6)), np.zeros(6 * B), np.zeros(18 * B),
+        np.zeros((n, 6)), np.zeros((n, 6)), np.zeros(6 * B), np.zeros(18 * B), measures(tree), np.ones(2 * m),
+        np.ones(2 * m),
     )  # fmt: skip
 
 
@@ -104,15 +143,38 @@ def stage_rows(system, t, f, k):
                     d = tree.rates[d, 1]
 
 
+@sweep
+def stage_sizes(tree, f, k):
+    """k.size: of the rows at the poses f.P, for forces and for drifts."""
+    L, m, C = k.L, k.l.size, tree.const
+    for r in range(m):
+        k.size[r] = L.size[r]
+        total = 0.0
+        for e in range(L.ends.shape[1]):
+            i = L.ends[r, e]
+            if i > 0:
+                row, d = ld6(L.G, r, 6 * e), last_rate(tree, i)
+                x = add3(ld3(f.P, i, 9), matvec(ld9(f.P, i, 0), (C[i, COM], C[i, COM + 1], C[i, COM + 2])))
+                turn = sub3(ang(row), cross(x, lin(row)))
+                while d >= 0:
+                    S = ld6(f.S, d, 0)
+                    v = add3(lin(S), cross(ang(S), x))
+                    by = math.sqrt(dot3(turn, turn) * dot3(ang(S), ang(S)))
+                    by += math.sqrt(dot3(lin(row), lin(row)) * dot3(v, v))
+                    total += k.measure[d] * by * by
+                    d = tree.rates[d, 1]
+        k.size[m + r] = size_or_one(total)
+
+
 @optional(None)
 def link_rates(loops, system, t, gh, s, f, k):
-    """Rows at s.x, and s.u = E y / gh - J^T mu."""
+    """Rows at s.x, and s.u = E y / gh - W J^T mu."""
     kinematics(system.tree, s.x, f.P, f.S)
     velocities(system.tree, s.u, f.S, f.V)
     stage_rows(system, t, f, k)
     for r in range(k.m.size):
         for d in range(s.u.size):
-            s.u[d] -= k.J[r, d] * k.m[r] / gh
+            s.u[d] -= k.measure[d] * k.J[r, d] * k.m[r] / gh
 
 
 @optional(None)
@@ -124,28 +186,31 @@ def link_forces(loops, gh, s, k):
 
 
 @optional((0.0, 0.0))
-def link_sizes(loops, gh, s, k):
-    """Largest gap of positions and of gh times their rates, and their sum of squares."""
+def link_sizes(loops, gh, s, f, k):
+    """Largest gap of positions and of gh times their rates, as angles, and their sum of squares."""
     largest, squares = 0.0, 0.0
     for r in range(k.l.size):
-        g, rate = k.L.g[0, r], 0.0
+        g, more = gap_of(k.L, 0, r, f.P)
+        rate = 0.0
         for d in range(s.u.size):
             rate += k.J[r, d] * s.u[d]
-        largest = max(largest, abs(g), gh * abs(rate))
-        squares += g * g + gh * gh * rate * rate
+        rate *= gh / row_size(k.L, r, r)
+        largest = max(largest, more, abs(rate))
+        squares += g * g + rate * rate
     return largest, squares
 
 
 @optional((0.0, 0.0))
 def link_scales(loops, tree, gh, rtol, x, f):
     """Square of the momentum that closes a unit gap in one step, and the gap that counts as closed."""
-    mass, reach, far = 0.0, 1.0, 1.0
+    mass, reach, far, arm = 0.0, 0.0, 1.0, arm_of(tree)
     for i in range(1, tree.rows.shape[0]):
         mass += tree.const[i, MASS]
         reach = max(reach, abs(f.P[i, 9]), abs(f.P[i, 10]), abs(f.P[i, 11]))
-    for d in range(x.size):
-        far = max(far, abs(x[d]))
-    return mass * mass / (gh * gh), (rtol + 1.0e-15 * far) * reach
+        if tree.rows[i, KIND] != BALL and tree.rows[i, KIND] != PRISMATIC:
+            far = max(far, abs(x[tree.rows[i, IX]]))
+    push = mass * arm * arm / gh
+    return push * push, rtol + 1.0e-15 * far * (1.0 + reach / arm)
 
 
 @optional(None)
@@ -184,12 +249,16 @@ def link_move(loops, alpha, k):
 # --- Newton's step --------------------------------------------------------------------------------------------------
 @optional(None)
 def link_matrix(loops, system, t, gh, s, f, k):
-    """Take (N B(m) + B(l)) E off s.H; k.B2 = B(m), k.D stay."""
+    """Take (N W B(m) + B(l)) E off s.H; k.B2 = W B(m), k.D stay."""
     nu = s.r.size
     curvatures(system, t, f, k)
     row_changes(system.tree, s.x, s.u, f, k)
     bend(system.tree, s.x, f, k, k.l, k.B1)
     bend(system.tree, s.x, f, k, k.m, k.B2)
+    stage_sizes(system.tree, f, k)
+    for i in range(nu):
+        for j in range(nu):
+            k.B2[i, j] *= k.measure[i]
     for i in range(nu):
         for j in range(nu):
             c = k.B1[i, j]
@@ -208,22 +277,28 @@ def product(a, b):
     return c
 
 
+@kernel
+def measured(a, b, measure):
+    """Scalar product in the metric W."""
+    c = 0.0
+    for d in range(a.size):
+        c += a[d] * b[d] * measure[d]
+    return c
+
+
 @sweep
-def proximal_pairs(k, first, n):
-    """k.x from k.Sc x = k.rhs, both of size n, with a proximal term of its own for the rows before ``first``."""
-    top, low = 0.0, 0.0
-    for i in range(n):
-        if i < first:
-            top = max(top, abs(k.Sc[i, i]))
-        else:
-            low = max(low, abs(k.Sc[i, i]))
-        k.x[i] = 0.0
+def proximal_pairs(k, n):
+    """k.x from k.Sc x = k.rhs, both of size n, with a proximal term relative to k.size."""
     A, pivot = k.LU[:n, :n], k.pivot[:n]
+    # rows and columns in units of their size, so that no pivot depends on them
     for i in range(n):
+        k.unit[i] = 1.0 / math.sqrt(max(k.size[i], abs(k.Sc[i, i])))
+    for i in range(n):
+        k.x[i], k.rhs[i] = 0.0, k.unit[i] * k.rhs[i]
         for j in range(n):
+            k.Sc[i, j] *= k.unit[i] * k.unit[j]
             A[i, j] = k.Sc[i, j]
-        size = top if i < first else low
-        A[i, i] += RHO * size if size > 0.0 else 1.0
+        A[i, i] += RHO
     if not lu_factor(A, pivot):
         return False
     for _ in range(SWEEPS):
@@ -235,6 +310,8 @@ def proximal_pairs(k, first, n):
         lu_solve(A, pivot, k.rest[:n])
         for i in range(n):
             k.x[i] += k.rest[i]
+    for i in range(n):
+        k.x[i] *= k.unit[i]
     return True
 
 
@@ -259,7 +336,7 @@ def link_step(loops, tree, gh, s, k):
         for d in range(nu):
             y = 0.0
             for e in range(nu):
-                y += (s.M[d, e] + gh * s.Ku[d, e]) * k.J[c, e]
+                y += (s.M[d, e] + gh * s.Ku[d, e]) * k.measure[e] * k.J[c, e]
             k.Ym[c, d] = y
             k.Yl[c, d] = k.J[c, d]
         lu_solve(s.H, s.swaps, k.Yl[c])
@@ -270,13 +347,13 @@ def link_step(loops, tree, gh, s, k):
         k.rhs[r] = -rate - by
         k.rhs[m + r] = rate + by - k.L.g[0, r] - product(k.T[r], s.step)
         for c in range(m):
-            own = product(k.J[r], k.J[c])
+            own = measured(k.J[r], k.J[c], k.measure)
             ql, qm = product(k.Q[r], k.Yl[c]), product(k.Q[r], k.Ym[c]) - own
             k.Sc[r, c] = ql
             k.Sc[r, m + c] = qm
             k.Sc[m + r, c] = product(k.T[r], k.Yl[c]) - ql
             k.Sc[m + r, m + c] = product(k.T[r], k.Ym[c]) - qm
-    if not proximal_pairs(k, m, 2 * m):
+    if not proximal_pairs(k, 2 * m):
         return False
     for c in range(m):
         for d in range(nu):
@@ -297,7 +374,8 @@ def link_linear(loops, system, t, h, share, u0, s, f, k):
         k.rhs[r] = -share * k.L.g[0, r] / h - product(k.J[r], u0) - product(k.J[r], s.step)
         for c in range(m):
             k.Sc[r, c] = product(k.J[r], k.Yl[c])
-    if not proximal_pairs(k, m, m):
+    stage_sizes(system.tree, f, k)
+    if not proximal_pairs(k, m):
         return False
     for c in range(m):
         for d in range(nu):

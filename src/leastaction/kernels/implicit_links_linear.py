@@ -17,11 +17,12 @@ from leastaction.kernels.implicit_links import make_stage_links, stage_rows
 
 
 @entry
-def stage_tables(system, chart, t, x0, xi, u, a, control, l, m, x, r, M, Kx, Ku, J, D, B1, B2):
+def stage_tables(system, chart, t, x0, xi, u, a, control, l, m, x, r, M, Kx, Ku, J, D, B1, B2, W, size):
     """Tables of a stage at the coordinates xi with rates u and accelerations a.
 
-    Writes x (nx,), the residual r (nu,) without constraints, M, Kx, Ku (nu, nu), rows J and D (m, nu), and the bends
-    B1 = B(l), B2 = B(m) (nu, nu) of the multipliers l, m (m,). False if a ball turned too far.
+    Writes x (nx,), the residual r (nu,) without constraints, M, Kx, Ku (nu, nu), rows J and D (m, nu), the bends
+    B1 = B(l), B2 = B(m) (nu, nu) of the multipliers l, m (m,), W (nu,) and the sizes (m,) of the rows. False if a ball
+    turned too far.
     """
     f, s, w = make_work(system, x0), make_stage(system.tree, x0.size), make_columns(system)
     k = make_stage_links(system.loops, system.constraints, system.tree)
@@ -37,6 +38,8 @@ def stage_tables(system, chart, t, x0, xi, u, a, control, l, m, x, r, M, Kx, Ku,
     bend(system.tree, s.x, f, k, m, B2)
     copy(s.x, x)
     copy(s.r, r)
+    copy(k.measure, W)
+    copy(k.L.size, size)
     for i in range(r.size):
         copy(s.M[i], M[i])
         copy(s.Kx[i], Kx[i])

@@ -39,6 +39,7 @@ from leastaction.kernels.lie_trapezoid import (
 )
 from leastaction.kernels.lie_trapezoid_newton import dense_direction, direction, jacobian
 from leastaction.kernels.passive import passive_forces
+from leastaction.kernels.tree import arm_of
 from leastaction.spatial._source.so3 import quat_conj, quat_exp, quat_mul, quat_normalize, quat_rotate, quat_to_matrix
 from leastaction.spatial._source.vector import sub3
 
@@ -204,7 +205,7 @@ def tolerance(tree, h, p, w, rtol):
         reach = max(reach, abs(w.P[i, 9]), abs(w.P[i, 10]), abs(w.P[i, 11]))
         mass += tree.const[i, MASS]
     g = abs(tree.gravity[0]) + abs(tree.gravity[1]) + abs(tree.gravity[2])
-    rounding = 1.0e-15 * (h * g * mass * (1.0 + reach) + scale) * math.sqrt(float(p.size)) + 1.0e-300
+    rounding = 1.0e-15 * (h * g * mass * (arm_of(tree) + reach) + scale) * math.sqrt(float(p.size)) + 1.0e-300
     return rtol * scale + rounding, rounding
 
 

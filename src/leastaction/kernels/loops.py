@@ -10,6 +10,11 @@ universal and helical joints.
     G     (m, 6)  its row
     bias  (m,)    Gdot . (v_b - v_a)
     ends  (m, 2)  rows a, b of the tree
+    own   (n+1, 2) mass, and moment of inertia, of what a row carries by itself
+
+How far a unit of a constraint's force moves its bodies, as if nothing else held them, is the size of its row
+(``mobility``): what is added to a redundant row, and what is compared with it, is a part of that. So no number depends
+on units, nor on other parts of the mechanism.
 """
 
 # mypy: ignore-errors
@@ -17,10 +22,12 @@ from __future__ import annotations
 
 import math
 
-from leastaction.kernels._jit import kernel, sweep
+import numpy as np
+
+from leastaction.kernels._jit import MEMORY_OPTIONS, kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, ld9, number, st6
 from leastaction.kernels.forces import row3, row9, world_point
-from leastaction.kernels.layout import HELICAL_COUPLING, UNIVERSAL
+from leastaction.kernels.layout import BALL, COM, HELICAL_COUPLING, INERTIA, IU, KIND, MASS, PARENT, UNIVERSAL
 from leastaction.spatial._source.so3 import matrix_to_quat
 from leastaction.spatial._source.vector import (
     add3,
@@ -41,6 +48,51 @@ from leastaction.spatial._source.vector import (
 )
 
 
+# --- sizes of rows --------------------------------------------------------------------------------------------------
+@optional(None, MEMORY_OPTIONS)
+def own_inertias(loops, tree):
+    """own (n+1, 2): mass and mean moment of every row; a row without takes those of its children, or of its rotor."""
+    n, C = tree.rows.shape[0], tree.const
+    own = np.zeros((n, 2))
+    for i in range(n - 1, 0, -1):
+        mass, d, p = C[i, MASS], tree.rows[i, IU], tree.rows[i, PARENT]
+        if mass > 0.0:
+            moment = (C[i, INERTIA] + C[i, INERTIA + 3] + C[i, INERTIA + 5]) / 3.0
+            arm = C[i, COM] * C[i, COM] + C[i, COM + 1] * C[i, COM + 1] + C[i, COM + 2] * C[i, COM + 2]
+            # a point has the moment about its joint
+            own[i, 0] = mass
+            own[i, 1] = moment if moment > 1.0e-9 * mass * arm else max(mass * arm, own[i, 1])
+        if not own[i, 1] > 0.0:
+            for e in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
+                own[i, 1] = max(own[i, 1], tree.armature[e])
+        if p > 0 and not C[p, MASS] > 0.0:
+            own[p, 0] += own[i, 0]
+            own[p, 1] += own[i, 1]
+    return own
+
+
+@kernel
+def mobility(C, own, P, i, row):
+    """How a unit force along ``row`` moves the body on row i along it, as if it were free."""
+    if i <= 0:
+        return 0.0
+    push, total = lin(row), 0.0
+    x = add3(ld3(P, i, 9), matvec(ld9(P, i, 0), (C[i, COM], C[i, COM + 1], C[i, COM + 2])))
+    turn = sub3(ang(row), cross(x, push))
+    if own[i, 0] > 0.0:
+        total += dot3(push, push) / own[i, 0]
+    if own[i, 1] > 0.0:
+        total += dot3(turn, turn) / own[i, 1]
+    return total
+
+
+@kernel
+def size_or_one(size):
+    """A size, or 1 of a row that moves nothing."""
+    return size if size > 0.0 else 1.0
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
 @kernel
 def put_row(k, a, b, gap, row, rate, w, g, G, bias, ends):
     """Store one constraint; w is the relative twist v_b - v_a. Without a table for the bias nothing is done for it."""

@@ -23,7 +23,7 @@ from leastaction.kernels.coordinates import accelerations_in, forces_out, positi
 from leastaction.kernels.dense import proximal_solve
 from leastaction.kernels.derivatives import matrix_times, transpose_times
 from leastaction.kernels.forces import body_forces, most_bodies
-from leastaction.kernels.forward import RHO, SWEEPS, make_work
+from leastaction.kernels.forward import RHO, SWEEPS, make_work, pair_sizes
 from leastaction.kernels.layout import MASS, PARENT
 from leastaction.kernels.loops import bias_difference, loop_rows, push_pair, relative
 from leastaction.kernels.passive import passive_forces
@@ -177,7 +177,8 @@ def hold_loops(loops, tree, spans, held, w, U, zero, a):
         expand(tree, spans, held, w.S, U, w.y, w.Z, w.column[k])
         for r in range(m):
             w.delassus[r, k] = relative(w.Z, w.ends[r, 0], w.ends[r, 1], ld6(w.G, r, 0))
-    if not proximal_solve(w.delassus, w.rhs, w.factor, w.bias, w.lam, RHO, SWEEPS):
+    pair_sizes(tree, w)
+    if not proximal_solve(w.delassus, w.rhs, w.factor, w.bias, w.lam, w.size, RHO, SWEEPS):
         return False
     for d in range(a.size):
         for k in range(m):

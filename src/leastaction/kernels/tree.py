@@ -14,6 +14,8 @@ Algorithm: Featherstone 2008, Rigid Body Dynamics Algorithms, Table 5.1, in the 
 # mypy: ignore-errors
 from __future__ import annotations
 
+import math
+
 from leastaction.kernels._jit import kernel, sweep
 from leastaction.kernels._lanes import ld, ld1, ld3, ld6, ld9, number, st1, st3, st6, st9
 from leastaction.kernels.layout import (
@@ -259,3 +261,15 @@ def add_armature(tree, udot, tau):
     """Rotor inertia in inverse dynamics."""
     for d in range(tree.armature.size):
         st1(tau, d, ld1(tau, d) + tree.armature[d] * ld1(udot, d))
+
+
+@kernel
+def arm_of(tree):
+    """A length, the typical arm of the bodies; 1 for a mechanism without mass or size."""
+    mass, moment, C = 0.0, 0.0, tree.const
+    for i in range(1, tree.rows.shape[0]):
+        if C[i, MASS] > 0.0:
+            turning = 0.5 * (C[i, INERTIA] + C[i, INERTIA + 3] + C[i, INERTIA + 5])
+            arm = C[i, COM] * C[i, COM] + C[i, COM + 1] * C[i, COM + 1] + C[i, COM + 2] * C[i, COM + 2]
+            mass, moment = mass + C[i, MASS], moment + turning + C[i, MASS] * arm
+    return math.sqrt(moment / mass) if moment > 0.0 else 1.0

@@ -13,13 +13,17 @@ from leastaction.methods.memory import Field
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State
 
+# Steps shorter than this part of an interval, and how many of them it may have: a run ends, one way or the other.
+_SHORT, _MOST_SHORT = 1e-6, 10_000
+
 
 @final
 class Adaptive(Method):
     """Dormand-Prince 8(5,3) with tolerances (Hairer, Norsett, Wanner 1993), from SciPy.
 
     dt is the interval of output and of control; inside it the method takes the steps it needs, in local coordinates
-    around the interval's start. Loops are held at acceleration level without stabilisation.
+    around the interval's start. Loops are held at acceleration level without stabilisation. An interval that needs more
+    than ten thousand steps shorter than a millionth of it is given up, with an error: what acts changes too fast.
 
     Args:
         rtol: relative tolerance.
@@ -91,7 +95,7 @@ class Adaptive(Method):
             return out.copy()
 
         y0 = np.concatenate([np.zeros(nv), memory["u"]])
-        h = float(memory["h"][0])
+        h, short = float(memory["h"][0]), 0
         # a first step cannot be chosen, ever, from rates that are not finite
         if h == 0 and not np.isfinite(rates(t, y0)).all():
             return "the accelerations are not finite; check forces and control", 1
@@ -102,6 +106,10 @@ class Adaptive(Method):
                 message = solver.step()
                 if solver.status == "failed" or not np.isfinite(solver.y).all():
                     return f"the step size went to zero near t = {solver.t:g}: {message}", solver.nfev
+                short += solver.status == "running" and solver.step_size < _SHORT * (end - t)
+                if short > _MOST_SHORT:
+                    words = "accelerations change too fast to follow, as where a loop comes near a singular position"
+                    return f"the step size fell to {solver.step_size:.3g} s near t = {solver.t:g}: {words}", solver.nfev
                 # the last step is cut at the end: remember the one before
                 if solver.status == "running" or solver.step_size > h:
                     h = solver.step_size

@@ -8,7 +8,8 @@ from leastaction.errors import ModelError
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 
-# A state whose loops are open by more than this, in metres or radians (per second), is not a start.
+# A state whose loops are open by more than this is not a start: radians, or a part of the arm of the bodies that a loop
+# holds, their radius of gyration; and the same each second.
 _OPEN = 1e-6
 
 
@@ -16,6 +17,20 @@ def link_rows(model: Model) -> int:
     """Number of rows of loops and constraints."""
     table = model.system.constraints
     return model.constraint_size + (0 if table is None else int(table.kind[:, 4].sum()))
+
+
+def row_sizes(model: Model, t: float, x: FloatArray, u: FloatArray) -> FloatArray:
+    """(m, 3) of the rows of loops and constraints: what makes an angle of a gap, the rounding of the gap, mobility.
+
+    The last is how far a unit of a row's force moves its bodies along it, as if nothing else held them: its root is
+    what a row in the metric of mass is compared with.
+    """
+    from leastaction.kernels import row_sizes as kernel
+
+    out = np.zeros((link_rows(model), 3))
+    kernel.row_sizes(model.system, t, x, u, out)
+    model.raise_pending()
+    return out
 
 
 def check_first(model: Model, state: State) -> None:
@@ -42,9 +57,11 @@ def check_closed(model: Model, t: float, x: FloatArray, u: FloatArray) -> None:
     gap, rate = np.zeros(m), np.zeros(m)
     legendre.gaps(model.system, t, x, u, gap, rate)
     model.raise_pending()
+    size, rounding, _ = row_sizes(model, t, x, u).T
     for what, found in (("open by", gap), ("opening at", rate)):
-        worst = int(np.abs(found).argmax())
-        if not abs(found[worst]) <= _OPEN:
+        beyond = np.abs(found) / (_OPEN * size + rounding)
+        worst = int(np.nan_to_num(beyond, nan=np.inf).argmax())
+        if not beyond[worst] <= 1.0:
             raise ModelError(
                 f"'{model.name}': {_link_name(model, worst)} is {what} {abs(found[worst]):.3g} at the first state; "
                 "leastaction.project(model, state) gives the nearest state that closes it."

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from leastaction.kernels.contact_layout import TOUCH_LEAST, TOUCH_SHARE
 from leastaction.methods.base import Memory
-from leastaction.methods.closing import link_rows
+from leastaction.methods.closing import link_rows, row_sizes
 from leastaction.model.checks import FloatArray
 from leastaction.model.contacts import ContactTable
 from leastaction.model.model import Model, State
@@ -111,6 +111,7 @@ def free_inverse(model: Model, t: float, q: FloatArray) -> FloatArray:
             rest = rate
         else:
             G[:, column] = rate - rest
+    G /= np.sqrt(row_sizes(model, t, x, u)[:, 2:])
     held = inverse @ G.T
     return np.asarray(inverse - held @ np.linalg.pinv(G @ held, rcond=1e-10, hermitian=True) @ held.T)
 

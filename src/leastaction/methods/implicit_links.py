@@ -4,7 +4,7 @@ With N = M + gh Ku and the symbols of ``kernels/implicit_links.py``, a solved st
 
     N gh du + (gh^2 Kx - B(l)) dx - J^T dl = gh M duh + gh^2 (df - r_p dp)
     J dx = 0          gh D dx + J gh du = 0
-    dx = A dx_0 + E dxi          gh du = U dxi - E dxih - B(m) dx - J^T dm
+    dx = A dx_0 + E dxi          gh du = U dxi - E dxih - W B(m) dx - W J^T dm
 
 for the unknowns dxi, dl, dm. Redundant rows are first replaced by as many independent combinations of them. The way
 back through the history is that of ``kernels/implicit_adjoint.py``. Directions of the first state that leave the
@@ -41,29 +41,31 @@ class _Stage:
         self.E, self.U, self.A = charts_at(model, chart, xi, y)
         self.x, r, none = np.zeros(model.nq), np.zeros(n), np.zeros(m)
         self.M, self.Kx, self.Ku, B1, B2 = (np.zeros((n, n)) for _ in range(5))
-        J, D = np.zeros((m, n)), np.zeros((m, n))
+        J, D, W, size = np.zeros((m, n)), np.zeros((m, n)), np.zeros(n), np.ones(m)
 
         def fill(rates: FloatArray, l: FloatArray, drift: FloatArray) -> None:
             implicit_links_linear.stage_tables(
                 model.system, chart, t, x0, xi, rates, (rates - uh) / gh, control, l, drift, self.x, r, self.M,
-                self.Kx, self.Ku, J, D, B1, B2,
+                self.Kx, self.Ku, J, D, B1, B2, W, size,
             )  # fmt: skip
             model.raise_pending()
 
         # rates: those of the coordinates less what leaves the manifold
         free = self.E @ y / gh
         fill(free if u is None else u, none, none)
-        left, sizes, _ = np.linalg.svd(J, full_matrices=False)
-        basis = left[:, sizes > _REDUNDANT * sizes.max(initial=1e-300)]
+        # rows in the metric of mass, each compared with its size
+        half = np.linalg.solve(np.linalg.cholesky(self.M), J.T) / np.sqrt(size)
+        left, sizes, _ = np.linalg.svd(half.T, full_matrices=False)
+        basis = left[:, sizes > _REDUNDANT] / np.sqrt(size)[:, None]
         rows = basis.T @ J
         if u is None:
-            u = free - rows.T @ np.linalg.solve(rows @ rows.T, rows @ free)
+            u = free - W * (rows.T @ np.linalg.solve(rows * W @ rows.T, rows @ free))
             fill(u, none, none)
         # multipliers
         l = basis @ np.linalg.lstsq(rows.T, gh * gh * r, rcond=None)[0]
-        drift = basis @ np.linalg.lstsq(rows.T, gh * (free - u), rcond=None)[0]
+        drift = basis @ np.linalg.lstsq(rows.T, gh * (free - u) / W, rcond=None)[0]
         fill(u, l, drift)
-        self.u, self.a, self.B = u, (u - uh) / gh, B2
+        self.u, self.a, self.B, self.W = u, (u - uh) / gh, W[:, None] * B2, W
         self.J, self.D = rows, basis.T @ D
         self.N, self.K = self.M + gh * self.Ku, gh * gh * self.Kx - B1
 
@@ -75,11 +77,12 @@ class _Stage:
         m = len(J)
         spin = self.U - B @ E
         matrix = np.zeros((n + 2 * m, n + 2 * m))
-        matrix[:n, :n], matrix[:n, n : n + m], matrix[:n, n + m :] = self.N @ spin + self.K @ E, -J.T, -self.N @ J.T
+        drift = self.W[:, None] * J.T
+        matrix[:n, :n], matrix[:n, n : n + m], matrix[:n, n + m :] = self.N @ spin + self.K @ E, -J.T, -self.N @ drift
         matrix[n : n + m, :n] = J @ E
-        matrix[n + m :, :n], matrix[n + m :, n + m :] = gh * self.D @ E + J @ spin, -J @ J.T
+        matrix[n + m :, :n], matrix[n + m :, n + m :] = gh * self.D @ E + J @ spin, -J @ drift
         by_x = lx - B.T @ lu / gh
-        side = np.concatenate([E.T @ by_x + self.U.T @ lu / gh + l, np.zeros((m, lx.shape[1])), -J @ lu / gh])
+        side = np.concatenate([E.T @ by_x + self.U.T @ lu / gh + l, np.zeros((m, lx.shape[1])), -drift.T @ lu / gh])
         z = np.linalg.solve(matrix.T, side)
         z1, z2, z3 = z[:n], z[n : n + m], z[n + m :]
         held = (self.K - self.N @ B).T @ z1 + J.T @ z2 + (gh * self.D - J @ B).T @ z3

@@ -23,7 +23,7 @@ from leastaction.solve.whole_solvers import LINEAR, LOOPS, solve_whole
 # Statuses of ``kernels.bodywise_step.rollout``.
 DONE, NOT_CONVERGED, NO_RATES = 0, 1, 3
 
-# The proximal term of ``kernels.bodywise_links``, relative to h^2 / m.
+# The proximal term of ``kernels.bodywise_links``, relative to h^2 times the sizes of the rows.
 RHO = 1.0e-6
 
 # Equations of a contact and of a limit in the exact variant.
@@ -199,7 +199,11 @@ class Stepper:
     def direction(self, kappa: float, exact: bool = True) -> float | None:
         """Solve for the directions; the largest step inside all cones, or None where there is no solution."""
         eps = 0.0 if self.E is None else float(self.E.eps[0])
-        z = solve_whole(self.choice.linear, self.plan, self.values, -self.res, eps)
+        held = None
+        if eps > 0.0:
+            rows = [first + np.arange(count) for _, first, count in self.couplings.parts.tolist()]
+            held = self.now[1] * np.sqrt(self.L.size[np.concatenate([np.zeros(0, dtype=np.int64), *rows])])
+        z = solve_whole(self.choice.linear, self.plan, self.values, -self.res, eps, held)
         if z is None:
             return None
         self.z = z
@@ -219,7 +223,7 @@ class Stepper:
         """From now on multipliers are found in least squares; False if this was so already, or there are none."""
         if self.E is None or self.E.eps[0] > 0.0:
             return False
-        self.E.eps[0] = RHO * self.now[1] ** 2 / self.mass
+        self.E.eps[0] = RHO
         return len(self.couplings.parts) > 0
 
     def worst(self) -> int:

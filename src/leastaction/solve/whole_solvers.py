@@ -24,7 +24,9 @@ Solve = Callable[[Floats], Floats]
 _SWEEPS = 2
 
 
-def solve_whole(name: str, plan: WholePlan, values: Floats, rhs: Floats, eps: float = 0.0) -> Floats | None:
+def solve_whole(
+    name: str, plan: WholePlan, values: Floats, rhs: Floats, eps: float = 0.0, held: Floats | None = None
+) -> Floats | None:
     """Solution (size,) of the whole system; None where it is singular or not finite.
 
     Args:
@@ -34,18 +36,21 @@ def solve_whole(name: str, plan: WholePlan, values: Floats, rhs: Floats, eps: fl
         rhs: the right-hand side (size,).
         eps: above 0, multipliers of loops and constraints are found in least squares, as
             ``kernels.bodywise_links.take_care`` says; singular values of their matrix below eps do not count.
+        held: roots of the sizes of the rows of multipliers, in whose units that matrix is taken.
     """
     if not (np.isfinite(values).all() and np.isfinite(rhs).all()):
         return None
     if eps > 0.0 and len(plan.tables["parts"]):
-        solution = _with_care(name, plan, values, rhs, eps)
+        solution = _with_care(name, plan, values, rhs, eps, held)
     else:
         solve = _factorised(name, plan, values)
         solution = None if solve is None else solve(rhs)
     return solution if solution is not None and np.isfinite(solution).all() else None
 
 
-def _with_care(name: str, plan: WholePlan, values: Floats, rhs: Floats, eps: float) -> Floats | None:
+def _with_care(
+    name: str, plan: WholePlan, values: Floats, rhs: Floats, eps: float, sizes: Floats | None
+) -> Floats | None:
     """All but the multipliers eliminated, and these in least squares: least |S lam - s|^2 + eps^2 |lam|^2."""
     held = np.concatenate([first + np.arange(count) for _, first, count in plan.tables["parts"].tolist()])
     number = np.full(plan.size, -1)
@@ -67,8 +72,10 @@ def _with_care(name: str, plan: WholePlan, values: Floats, rhs: Floats, eps: flo
         return None
     motion = np.array(columns).T
     S -= gap @ motion[:, :-1]
-    given = np.concatenate([rhs[held] - gap @ motion[:, -1], np.zeros(len(held))])
-    lam = np.linalg.lstsq(np.concatenate([S, eps * np.eye(len(held))]), given, rcond=None)[0]
+    given = rhs[held] - gap @ motion[:, -1]
+    unit = np.ones(len(held)) if sizes is None else 1.0 / sizes
+    given, S = np.concatenate([unit * given, np.zeros(len(held))]), unit[:, None] * S * unit
+    lam = unit * np.linalg.lstsq(np.concatenate([S, eps * np.eye(len(held))]), given, rcond=None)[0]
     out = solve(free - push @ lam)
     if out is not None:
         out[held] = lam
