@@ -174,7 +174,7 @@ def held_apart(m: la.Mechanism, order: int, tau: np.ndarray | None, parameters: 
     assert np.array_equal(found.state.q, base.q)
 
 
-@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("order", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_the_derivative_with_a_push_on_the_root(order):
     held_apart(hinged(), order, np.array([0.2, -0.1, 0.3, 20.0, -30.0, 50.0, 0.4]))
     m = hinged()

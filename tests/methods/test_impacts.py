@@ -176,7 +176,7 @@ class TestBounds:
         assert run.v[-1, 0] == pytest.approx(-speed - G * after, abs=2e-3)
         assert run.v[-1].sum() == pytest.approx(0.5 * speed - G * after, abs=2e-3)
 
-    @pytest.mark.parametrize("linear", ["nullspace", "dense"])
+    @pytest.mark.parametrize("linear", ["nullspace", pytest.param("dense", marks=pytest.mark.slow)])
     def test_a_taut_rope_takes_part(self, linear):
         # a ball strikes another one, which a taut rope ties to a third behind it
         m = la.Mechanism("rope", gravity=(0, 0, 0))
