@@ -199,8 +199,12 @@ def _change(case: Case, parameter: str) -> dict[str, Any] | None:
         return {joint: np.round(rng.normal(size=3), 3) for joint in model.joints}
     if parameter in ("stiffness", "damping"):
         free = [name for name in model.joints if isinstance(getattr(m.joints[name], parameter), np.ndarray)]
-        # upwards, as none may be negative
-        return {name: np.round(rng.uniform(0.2, 1.0, size=m.joints[name].nv), 3) for name in free} or None
+        # upwards, as none may be negative; a spring ties what flies to the world, and its steps are then other ones
+        out = {name: np.round(rng.uniform(0.2, 1.0, size=m.joints[name].nv), 3) for name in free}
+        for name, d in out.items():
+            if m.joints[name].kind == "free":
+                d[3:] *= getattr(m.joints[name], parameter)[3:] > 0
+        return out or None
     return None
 
 
