@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 
 from leastaction import dynamics
 from leastaction.errors import ModelError
-from leastaction.methods.base import Clock, Method
+from leastaction.kernels.callbacks import take_pending
+from leastaction.methods.base import Clock, Control, Memory, Method
 from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.model import Model
 
@@ -18,9 +20,9 @@ from leastaction.model.model import Model
 class Contacts:
     """Contacts at the rows of a run.
 
-    A row has the contacts of the step that begins there: their forces act at its configuration, gap and slip are those
-    at the end of the step. Arrays are (rows, most); a row has ``count`` contacts, and beyond them ``pair`` is -1 and
-    everything else zero.
+    A row has the contacts of the step that begins there: forces are the means over that step, so that they account for
+    the change of momentum in it, and points are those at its start; gap and slip are those at the end of the step.
+    Arrays are (rows, most); a row has ``count`` contacts, and beyond them ``pair`` is -1 and everything else zero.
 
     Attributes:
         model: the model that ran.
@@ -77,26 +79,37 @@ def contacts_of(
     model: Model,
     method: Method,
     clock: Clock,
-    numbers: NDArray[np.int64],
-    t: FloatArray,
+    steps: int,
+    every: int,
     q: FloatArray,
     v: FloatArray,
-    tau: FloatArray,
+    last: FloatArray,
+    controls: Sequence[tuple[int, Control]],
 ) -> Contacts:
-    """The contacts at rows of states; (q, v) of a row begins the same step that the run took.
+    """The contacts at the rows of a run, whose steps are taken once more.
 
-    Where the next row is the end of that step, it is looked for there: a step in which bodies strike may have more than
-    one solution.
+    Args:
+        model: the model that ran.
+        method: the method that ran.
+        clock: times of the run.
+        steps: its steps.
+        every: steps between its rows.
+        q: its rows.
+        v: its rows.
+        last: generalised forces (nv,) at the last row, which has no step of its own.
+        controls: of its parts, each behind the number of its first step.
     """
     names = method.contact_pairs(model)
     found = [np.zeros((0, 12))] * len(q)
     if names:
-        last = len(numbers) - 1
-        for i, k in enumerate(numbers.tolist()):
-            # the last row has no step of its own; it gets one as long as the step before
-            dt = clock.length(k if i < last or clock.uniform else k - 1)
-            end = q[i + 1] if i < last and int(numbers[i + 1]) == k + 1 else None
-            found[i] = method.contacts(model, model.state(q[i], v[i], float(t[i])), tau[i], dt, end)
+        memory = method.start(model, model.state(q[0], v[0], clock.at(0)))
+        found = _again(model, method, clock, steps, every, q, memory, controls)
+        # the last row gets a step as long as the one before
+        if clock.uniform or steps > 0:
+            dt = clock.length(steps if clock.uniform else steps - 1)
+            found.append(method.contacts(model, model.state(q[-1], v[-1], clock.at(steps)), last, dt))
+        else:
+            found.append(np.zeros((0, 12)))
     count = np.array([len(rows) for rows in found], dtype=np.int64)
     table = np.zeros((len(q), int(count.max(initial=0)), 12))
     for i, rows in enumerate(found):
@@ -109,3 +122,25 @@ def contacts_of(
     return Contacts(
         model, q, names, count, pair, table[..., 2], table[..., 3], table[..., 4:7], table[..., 7:10], table[..., 10]
     )
+
+
+def _again(
+    model: Model, method: Method, clock: Clock, steps: int, every: int, q: FloatArray, memory: Memory,
+    controls: Sequence[tuple[int, Control]],
+) -> list[FloatArray]:  # fmt: skip
+    """Contacts of the steps of a run that begin at its rows; the memory is that of its start, and moves on."""
+    found: list[FloatArray] = []
+    ends = [first for first, _ in controls[1:]] + [steps]
+    for (first, control), end in zip(controls, ends, strict=True):
+        chunk, more = method.replay(model, memory, clock, first, end - first, every, control)
+        found += more
+        error = take_pending([*model.callbacks, *([control.callback] if control.callback else [])])
+        if error is not None:
+            raise error
+        rows = q[first // every + 1 :][: len(chunk.q)]
+        if chunk.failure is not None or not np.array_equal(chunk.q, rows):
+            raise ModelError(
+                "contacts: the run cannot be taken again, as its control gave other forces than before; a function of "
+                "time and state alone, or an array, would give the same."
+            )
+    return found

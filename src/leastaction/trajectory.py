@@ -14,6 +14,7 @@ import numpy as np
 
 from leastaction import dynamics, observe
 from leastaction.contacts import Contacts, contacts_of
+from leastaction.controls import as_control
 from leastaction.errors import ModelError
 from leastaction.kernels.callbacks import control_at, is_compiled
 from leastaction.methods.base import Clock, IntArray, Memory, Method
@@ -52,6 +53,14 @@ class Part:
         """Word for files: "none", "array" or "function"."""
         return "none" if self.control is None else "array" if isinstance(self.control, np.ndarray) else "function"
 
+    def check_known(self) -> None:
+        """Raise ModelError where the control was a function and the run is from a file."""
+        if isinstance(self.control, str):
+            raise ModelError(
+                f"the control of the steps from {self.first} on was a function, which is not in the file of the run; "
+                "simulate again, or save an array of controls."
+            )
+
     def forces(self, model: Model, k: Any, t: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:
         """Generalised forces (rows, nv) at rows of step numbers, times and states; functions are asked again."""
         given = self.control
@@ -61,11 +70,7 @@ class Part:
             # the last state has no step of its own; of several values in a step the first is that of its start
             now = np.asarray(given[np.minimum(k - self.first, len(given) - 1)])
             return now if now.ndim == 2 else now[:, 0]
-        if isinstance(given, str):
-            raise ModelError(
-                f"the control of the steps from {self.first} on was a function, which is not in the file of the run; "
-                "simulate again, or save an array of controls."
-            )
+        self.check_known()
         states = map(State, t.tolist(), q, v)
         if is_compiled(given):
             rows = [control_at(given.address, state.t, state.q, state.v) for state in states]
@@ -206,11 +211,21 @@ class Trajectory:
 
     @cached_property
     def contacts(self) -> Contacts:
-        """Gap, forces and slip of each contact at each row; the step from each row is taken again for it.
+        """Gap, forces and slip of each contact at each row; the run is taken again for it, step by step.
 
-        Where every step was saved it is looked for where the run found it; forces of a step in parts are means over it.
+        A control that is a function is asked again. Forces are means over the step that begins at a row.
         """
-        return contacts_of(self.model, self.method, self.clock, self.step_numbers, self.t, self.q, self.v, self.tau)
+        parts = [(part.first, part.control) for part in self.controls if part.first < self.steps]
+        ends = [first for first, _ in parts[1:]] + [self.steps]
+        controls, points = [], self.method.control_points
+        if self.method.contact_pairs(self.model):
+            for part, end in zip(self.controls, ends, strict=False):
+                part.check_known()
+                rows = part.control[: end - part.first] if part.kind == "array" else part.control
+                controls.append((part.first, as_control(self.model, rows, part.first, end - part.first, points)))
+        return contacts_of(
+            self.model, self.method, self.clock, self.steps, self.every, self.q, self.v, self.tau[-1], controls
+        )
 
     def plot(self, path: str | Path | None = None, **options: Any) -> Any:
         """A figure of energy, momentum, gaps, joint motion and iterations; options as in ``plot.plot_run``."""

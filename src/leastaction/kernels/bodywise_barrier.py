@@ -6,6 +6,7 @@ is tried again from scales of the motion alone (cold), then from the configurati
 friction that stays inside its cones, then with wide gaps.
 
     kappa    barrier: product of gap and force, joules        s0, g0   scales of a gap and of a force in an impact
+    slick    barrier of friction                              grip     largest friction force
     sigma    reduction of the mean product aimed at           alpha    step length
 """
 
@@ -20,7 +21,10 @@ from leastaction.kernels.bodywise import keep_bodies, move_bodies, place_bodies,
 from leastaction.kernels.bodywise_bounds import limits_at_start
 from leastaction.kernels.bodywise_cone import LOOSE
 from leastaction.kernels.bodywise_contact import (
+    BLOCKED,
     LET_GO,
+    aim_at,
+    block_contacts,
     contact_blocks,
     contact_directions,
     least_gap,
@@ -69,6 +73,16 @@ def scales(tree, B, h, mass, count):
             f = ld3(B.L, i, 3)
             fastest = max(fastest, math.sqrt(dot3(f, f)) / m)
     return max(fastest * h, 10.0 * h * h), 0.2 * mass * (10.0 + fastest / h) / max(count, 1)
+
+
+@kernel
+def friction_barrier(barrier, creep, h, far, grip):
+    """Product that friction ends at: what sticks creeps with a speed that does not depend on the step.
+
+    creep: the product for each second of a step. Never below what rounding leaves of a slip, where coordinates are as
+    large as ``far``.
+    """
+    return min(barrier, max(creep * h, 1.0e-14 * grip * far))
 
 
 @kernel
@@ -145,6 +159,7 @@ def find(contacts, tree, x, control, h, B, T, count):
         for e in range(width):
             T.V[k, e] = T.old_V[T.match[k], e] if T.match[k] >= 0 else 0.0
     rows_at_start(now, h, B, T)
+    block_contacts(tree, B, T, 0, now)
     limits_at_start(T.limits, x, control, h, T.N)
     return now
 
@@ -224,13 +239,14 @@ def let_go(contacts, h, B, T, count, now):
 
 @sweep
 def hold_all(h, B, T, count):
-    """Let nothing go."""
-    T.X[:, 7] = 0.0
+    """Let nothing go but what is blocked."""
+    for k in range(count):
+        T.X[k, 7] = BLOCKED if T.X[k, 7] == BLOCKED else 0.0
     rows_at_start(count, h, B, T)
 
 
 @sweep
-def find_missed(contacts, h, B, T, count):
+def find_missed(contacts, tree, h, B, T, count):
     """Contacts that are too deep at k+1 and were not the nearest ones at k, added to the frozen ones; how many now.
 
     The points that touch at k+1 are frozen as they are, and the plane between them: where the nearest points of two
@@ -253,18 +269,20 @@ def find_missed(contacts, h, B, T, count):
             found, again = found + 1, True
     if again:
         rows_at_start(found, h, B, T)
+        block_contacts(tree, B, T, count, found)
     return found, again
 
 
 @sweep
-def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rtol, barrier, warm, cold, wide, most,
-            B, E, f, L, ua, count):  # fmt: skip
+def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, cold, wide, most, B, E, f, L, ua,
+            count):  # fmt: skip
     """Interior point iterations, one at least, from the guess in B.x1; True if all conditions hold.
 
     touch: (T, limits, number of contacts). cold: start from scales; wide: with wide gaps and without centring again.
     """
     tree, nu = system.tree, pc.size
     T, limits, nc = touch
+    rtol, barrier, warm, creep = numbers
     for i in range(B.rho.shape[0]):
         for e in range(6):
             B.rho[i, e] = 0.0
@@ -280,10 +298,11 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
             s0, g0 = scales(tree, B, h, mass, nc)
             if wide:
                 s0 *= 10.0
-            start_contacts(nc, T, limits, B.x1, warm, cold, s0, g0)
+            start_contacts(nc, T, limits, warm, cold, s0, g0)
             started = True
             continue
-        mean, largest_product, off, work = products(nc, T, limits, B.x1)
+        mean, largest_product, rough, roughest, grip, off, work = products(nc, T, limits)
+        slick = friction_barrier(barrier, creep, h, reach * B.unit[0], grip)
         tight = max(rtol, 4.0e-15) * (1.0 + reach)
         ends = (
             steps > 0
@@ -291,8 +310,9 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
             and apart <= tight
             and off <= min(tight * B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
             and largest_product <= NEAR * barrier
+            and roughest <= NEAR * slick
         )
-        if ends and (near or largest_product <= ENOUGH * barrier):
+        if ends and (near or (largest_product <= ENOUGH * barrier and roughest <= ENOUGH * slick)):
             good = True
             break
         near = ends
@@ -300,16 +320,16 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
             break
         # direction for the next barrier, which must not run ahead of the gaps
         sigma = min(0.5, max(0.2 if cold else 0.02, (1.0 - alpha) * (1.0 - alpha)))
-        kappa = max(barrier, sigma * mean, 0.1 * work)
+        aim_at(nc, T, max(barrier, sigma * mean, 0.1 * work), max(slick, sigma * rough, 0.1 * work * slick / barrier))
         clear_couplings(plan, E, B.W)
         spring_blocks(system.forces, plan, B, E, h)
         free_blocks(system, plan, B, E, h)
         link_blocks(system.loops, plan, h, B, E, L)
-        contact_blocks(nc, T, limits, B.x1, kappa, h, plan, E, B)
+        contact_blocks(nc, T, limits, B.x1, h, plan, E, B)
         if not solve_bodies(plan, tree, B, E, h):
             break
         steps += 1
-        longest = contact_directions(nc, T, limits, B.x1, B.y, B.eta, kappa)
+        longest = contact_directions(nc, T, limits, B.x1, B.y, B.eta)
         alpha = min(1.0, max(0.99, 1.0 - mean) * longest)
         if not alpha > 0.0:
             break
@@ -322,18 +342,19 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rt
         if alpha < 0.02 and not wide:
             # jammed at a boundary: back to the curve of the barrier, farther out
             rows_at_end(nc, B, T)
-            start_contacts(nc, T, limits, B.x1, 10.0 * mean, False, s0, g0)
+            start_contacts(nc, T, limits, 10.0 * mean, False, s0, g0)
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
     return good
 
 
 @optional(False)
-def solve_contact(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rtol, barrier, warm, first, most,
-                  B, E, f, L, ua, count):  # fmt: skip
+def solve_contact(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, first, most, B, E, f, L,
+                  ua, count):  # fmt: skip
     """A step with contacts, limits and inequalities; the guess is in B.guess. True if one of the attempts converges.
 
-    first: whether there are no forces of a last step yet.
+    numbers: tolerance, barrier, barrier of a warm start, barrier of friction for each second of a step. first: whether
+    there are no forces of a last step yet.
     """
     tree = system.tree
     for attempt in range(4):
@@ -347,8 +368,8 @@ def solve_contact(touch, system, plan, t, h, x, pc, control, active, rate_of, ma
         shifted(tree, x, B.xi, B.x1)
         touch[0].tune[1] = LOOSE if attempt < 2 else 1.0
         good = iterate(
-            touch, system, plan, t, h, x, pc, control, active, rate_of, mass, rtol, barrier, warm, attempt > 0,
-            attempt == 3, most if attempt == 0 else 4 * most, B, E, f, L, ua, count,
+            touch, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, attempt > 0, attempt == 3,
+            most if attempt == 0 else 4 * most, B, E, f, L, ua, count,
         )  # fmt: skip
         if good and (attempt > 1 or not too_far(tree, B, touch[0], touch[2])):
             return True

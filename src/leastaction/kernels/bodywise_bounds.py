@@ -27,6 +27,8 @@ right where that is wide; of stiff servos it counts WIDTH, as kappa rounds the c
     N     (nl, 7)                   direction of the force at k in child axes; phi + c gamma of the last iterate; in
                                     this step sgn, or sgn C c, then bound and c
     U, dU (nl + ni, 2)              s and gamma, and their directions; inequalities behind limits
+    phi, goal (nl + ni,)            gaps at k+1, and the products s gamma that are aimed at
+    bound (nl + ni,)                1 for a row that takes part, as all do but at the end of a step
     G     (ni, 12 B)                wrenches at k, at k+1;  g (ni, 2): phi, and the size of its Jacobian
 """
 
@@ -212,22 +214,25 @@ def inequality_change(rows, R, k, r, eta):
 
 
 @optional(None)
-def inequality_forces(rows, R, nl, U, h, W):
+def inequality_forces(rows, T, nl, h, W):
     """Forces of all inequalities into W."""
     for k in range(rows.kind.shape[0]):
         for r in range(rows.kind[k, 3], rows.kind[k, 3] + rows.kind[k, 4]):
-            push_inequality(rows, R, k, r, h * U[nl + r, 1], W)
+            if T.bound[nl + r] == 1:
+                push_inequality(rows, T.R, k, r, h * T.U[nl + r, 1], W)
 
 
 @optional(None)
-def inequality_blocks(rows, R, nl, U, kappa, h, plan, E, B):
+def inequality_blocks(rows, T, nl, h, plan, E, B):
     """Eliminated inequalities."""
-    o = R.G.shape[1] // 2
+    R, o = T.R, T.R.G.shape[1] // 2
     for k in range(rows.kind.shape[0]):
         b, count = rows.kind[k, 1], rows.kind[k, 2]
         for r in range(rows.kind[k, 3], rows.kind[k, 3] + rows.kind[k, 4]):
-            s, gamma = U[nl + r, 0], U[nl + r, 1]
-            push_inequality(rows, R, k, r, h * (kappa - gamma * R.g[r, 0]) / s, B.W)
+            if T.bound[nl + r] == 0:
+                continue
+            s, gamma = T.U[nl + r, 0], T.U[nl + r, 1]
+            push_inequality(rows, R, k, r, h * (T.goal[nl + r] - gamma * T.phi[nl + r]) / s, B.W)
             for c in range(count):
                 column = scaled6(-h * gamma / s, ld6(R.G, r, 6 * c))
                 for e in range(count):
@@ -235,12 +240,14 @@ def inequality_blocks(rows, R, nl, U, kappa, h, plan, E, B):
 
 
 @optional(math.inf)
-def inequality_directions(rows, R, nl, U, dU, eta, kappa):
+def inequality_directions(rows, T, nl, eta):
     """Directions of slacks and forces; returns the largest step that keeps them positive."""
     a = math.inf
     for k in range(rows.kind.shape[0]):
         for r in range(rows.kind[k, 3], rows.kind[k, 3] + rows.kind[k, 4]):
-            a = min(a, bound_direction(U, dU, nl + r, R.g[r, 0], 0.0, inequality_change(rows, R, k, r, eta), kappa))
+            if T.bound[nl + r] == 1:
+                change = inequality_change(rows, T.R, k, r, eta)
+                a = min(a, bound_direction(T, nl + r, 0.0, change))
     return a
 
 
@@ -281,19 +288,19 @@ def worst_inequality(rows, R, nl, U):
 
 # --- both -----------------------------------------------------------------------------------------------------------
 @kernel
-def bound_slope(U, k, phi, c):
-    """width, product and slope of dgamma = (kappa - product)/width - slope dphi."""
-    s, gamma = U[k, 0], U[k, 1]
+def bound_slope(T, k, c):
+    """width, product and slope of dgamma = (goal - product)/width - slope dphi."""
+    s, gamma = T.U[k, 0], T.U[k, 1]
     # a row with a compliance is kept on phi + c gamma = s, where the left side has more rounding than the right
-    width, at = s + c * gamma, phi if c == 0.0 else s
+    width, at = s + c * gamma, T.phi[k] if c == 0.0 else s
     return width, gamma * at, gamma / width
 
 
 @kernel
-def bound_direction(U, dU, k, phi, c, change, kappa):
+def bound_direction(T, k, c, change):
     """Directions of one slack and force; returns the largest step that keeps them positive."""
-    s, gamma, a = U[k, 0], U[k, 1], math.inf
-    width, product, slope = bound_slope(U, k, phi, c)
+    s, gamma, phi, kappa, a = T.U[k, 0], T.U[k, 1], T.phi[k], T.goal[k], math.inf
+    width, product, slope = bound_slope(T, k, c)
     dg = (kappa - product) / width - slope * change
     if c == 0.0:
         ds = change + phi - s
@@ -301,7 +308,7 @@ def bound_direction(U, dU, k, phi, c, change, kappa):
         ds = (kappa - s * (gamma + dg)) / gamma
     else:
         ds = change + c * dg
-    dU[k, 0], dU[k, 1] = ds, dg
+    T.dU[k, 0], T.dU[k, 1] = ds, dg
     if ds < 0.0:
         a = min(a, -s / ds)
     if dg < 0.0:
@@ -337,12 +344,21 @@ def on_curve(phi, c, kappa):
 
 
 @sweep
-def settle_bounds(limits, T, x1):
+def gaps_of_bounds(limits, T, x1):
+    """phi of all limits and inequalities at k+1; those of inequalities are where ``inequality_rows`` left them."""
+    nl = limits.where.shape[0]
+    for k in range(nl):
+        T.phi[k] = limit_gap(limits, T.N, k, x1)
+    inequality_gaps(T.rows, T.R, nl, T.phi)
+
+
+@sweep
+def settle_bounds(limits, T):
     """Rows with a compliance lie on phi + c gamma = s but for rounding: there the larger one follows the smaller."""
     for k in range(limits.where.shape[0]):
         c = T.N[k, 6]
         if c > 0.0:
-            phi = limit_gap(limits, T.N, k, x1)
+            phi = T.phi[k]
             if phi < 0.0:
                 T.U[k, 1] = (T.U[k, 0] - phi) / c
             else:
@@ -353,38 +369,41 @@ def settle_bounds(limits, T, x1):
 def bound_forces(limits, T, h, B):
     """Forces of limits into B.c, of inequalities into B.W."""
     for k in range(limits.where.shape[0]):
-        push_limit(limits, T.N, k, h * T.U[k, 1], B.c)
-    inequality_forces(T.rows, T.R, limits.where.shape[0], T.U, h, B.W)
+        if T.bound[k] == 1:
+            push_limit(limits, T.N, k, h * T.U[k, 1], B.c)
+    inequality_forces(T.rows, T, limits.where.shape[0], h, B.W)
 
 
 @sweep
-def bound_blocks(limits, T, x1, kappa, h, plan, E, B):
+def bound_blocks(limits, T, x1, h, plan, E, B):
     """Eliminated limits and inequalities."""
     for k in range(limits.where.shape[0]):
-        width, product, slope = bound_slope(T.U, k, limit_gap(limits, T.N, k, x1), T.N[k, 6])
-        push_limit(limits, T.N, k, h * (kappa - product) / width, B.c)
+        if T.bound[k] == 0:
+            continue
+        width, product, slope = bound_slope(T, k, T.N[k, 6])
+        push_limit(limits, T.N, k, h * (T.goal[k] - product) / width, B.c)
         limit_block(limits, T.N, k, h * slope, x1, B.K)
-    inequality_blocks(T.rows, T.R, limits.where.shape[0], T.U, kappa, h, plan, E, B)
+    inequality_blocks(T.rows, T, limits.where.shape[0], h, plan, E, B)
 
 
 @sweep
-def bound_directions(limits, T, x1, dq, eta, kappa):
+def bound_directions(limits, T, x1, dq, eta):
     """Directions of slacks and forces from the motion; returns the largest step that keeps them positive."""
-    a = inequality_directions(T.rows, T.R, limits.where.shape[0], T.U, T.dU, eta, kappa)
+    a = inequality_directions(T.rows, T, limits.where.shape[0], eta)
     for k in range(limits.where.shape[0]):
-        change = limit_change(limits, T.N, k, x1, dq)
-        a = min(a, bound_direction(T.U, T.dU, k, limit_gap(limits, T.N, k, x1), T.N[k, 6], change, kappa))
+        if T.bound[k] == 1:
+            a = min(a, bound_direction(T, k, T.N[k, 6], limit_change(limits, T.N, k, x1, dq)))
     return a
 
 
 @sweep
-def bound_products(limits, T, x1):
+def bound_products(limits, T):
     """Sum and largest of the products, largest |phi - s|, sum of |phi - s| gamma, and number of all."""
     nl = limits.where.shape[0]
     total, most, off, work, terms = inequality_products(T.rows, T.R, nl, T.U)
     for k in range(nl):
         s, gamma = T.U[k, 0], T.U[k, 1]
-        phi = s if T.N[k, 6] > 0.0 else limit_gap(limits, T.N, k, x1)
+        phi = s if T.N[k, 6] > 0.0 else T.phi[k]
         T.N[k, 3] = phi
         total, most, off = total + s * gamma, max(most, s * gamma), max(off, abs(phi - s))
         work += abs(phi - s) * gamma
@@ -392,11 +411,11 @@ def bound_products(limits, T, x1):
 
 
 @sweep
-def start_bounds(limits, T, x1, kappa, cold, s0, g0):
+def start_bounds(limits, T, kappa, cold, s0, g0):
     """First slacks and forces: from the last step (warm), or from scales alone (cold)."""
     nl = limits.where.shape[0]
     for k in range(nl):
-        phi = limit_gap(limits, T.N, k, x1)
+        phi = T.phi[k]
         if T.N[k, 6] > 0.0:
             T.U[k, 0], T.U[k, 1] = on_curve(phi, T.N[k, 6], g0 * s0 if cold else kappa)
         elif cold:
@@ -422,48 +441,42 @@ def worst_bound(T):
 
 # --- for the derivative of a step -----------------------------------------------------------------------------------
 @optional(None)
-def inequality_gaps(rows, R, nl, out, side):
-    """phi of all inequalities into column ``side`` of out, behind nl limits."""
+def inequality_gaps(rows, R, nl, phi):
+    """phi of all inequalities, behind nl limits."""
     for r in range(R.g.shape[0]):
-        out[nl + r, side] = R.g[r, 0]
+        phi[nl + r] = R.g[r, 0]
 
 
 @optional(None)
-def inequality_replies(rows, R, nl, U, slopes, force, h, W):
-    """Forces of all inequalities that answer slopes of phi, and what is new in them taken off W."""
+def inequality_replies(rows, T, nl, slopes, change, force, h, W):
+    """Forces of all inequalities that answer slopes of phi and of goals, and what is new in them taken off W."""
     for k in range(rows.kind.shape[0]):
         for r in range(rows.kind[k, 3], rows.kind[k, 3] + rows.kind[k, 4]):
-            f = -U[nl + r, 1] / U[nl + r, 0] * slopes[nl + r]
-            push_inequality(rows, R, k, r, h * (f - force[nl + r]), W)
-            force[nl + r] = f
+            if T.bound[nl + r] == 1:
+                f = (change[nl + r] - T.U[nl + r, 1] * slopes[nl + r]) / T.U[nl + r, 0]
+                push_inequality(rows, T.R, k, r, h * (f - force[nl + r]), W)
+                force[nl + r] = f
 
 
 @optional(None)
-def inequality_moves(rows, R, nl, U, force, eta):
+def inequality_moves(rows, T, nl, force, eta):
     """Change of the forces of all inequalities along the motion eta."""
     for k in range(rows.kind.shape[0]):
         for r in range(rows.kind[k, 3], rows.kind[k, 3] + rows.kind[k, 4]):
-            force[nl + r] -= U[nl + r, 1] / U[nl + r, 0] * inequality_change(rows, R, k, r, eta)
+            if T.bound[nl + r] == 1:
+                force[nl + r] -= T.U[nl + r, 1] / T.U[nl + r, 0] * inequality_change(rows, T.R, k, r, eta)
 
 
 @sweep
-def note_bounds(limits, T, x1, out, side):
-    """phi of limits and inequalities into column ``side`` of out (nl + ni, 2)."""
+def bound_replies(limits, T, slopes, change, force, h, c, W):
+    """Forces (nl + ni,) that answer slopes of phi and changes of goals; what is new in them is taken off c and W."""
     nl = limits.where.shape[0]
     for k in range(nl):
-        out[k, side] = limit_gap(limits, T.N, k, x1)
-    inequality_gaps(T.rows, T.R, nl, out, side)
-
-
-@sweep
-def bound_replies(limits, T, slopes, force, h, c, W):
-    """Forces (nl + ni,) that answer slopes of phi; what is new in them is taken off c and W."""
-    nl = limits.where.shape[0]
-    for k in range(nl):
-        f = -T.U[k, 1] / (T.U[k, 0] + T.N[k, 6] * T.U[k, 1]) * slopes[k]
-        push_limit(limits, T.N, k, h * (f - force[k]), c)
-        force[k] = f
-    inequality_replies(T.rows, T.R, nl, T.U, slopes, force, h, W)
+        if T.bound[k] == 1:
+            f = (change[k] - T.U[k, 1] * slopes[k]) / (T.U[k, 0] + T.N[k, 6] * T.U[k, 1])
+            push_limit(limits, T.N, k, h * (f - force[k]), c)
+            force[k] = f
+    inequality_replies(T.rows, T, nl, slopes, change, force, h, W)
 
 
 @sweep
@@ -471,5 +484,6 @@ def bound_moves(limits, T, x1, dq, eta, force):
     """Change of the forces of limits and inequalities along a motion."""
     nl = limits.where.shape[0]
     for k in range(nl):
-        force[k] -= T.U[k, 1] / (T.U[k, 0] + T.N[k, 6] * T.U[k, 1]) * limit_change(limits, T.N, k, x1, dq)
-    inequality_moves(T.rows, T.R, nl, T.U, force, eta)
+        if T.bound[k] == 1:
+            force[k] -= T.U[k, 1] / (T.U[k, 0] + T.N[k, 6] * T.U[k, 1]) * limit_change(limits, T.N, k, x1, dq)
+    inequality_moves(T.rows, T, nl, force, eta)

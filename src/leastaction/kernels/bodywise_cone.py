@@ -1,16 +1,16 @@
 """Friction of one contact of a body-wise step: the exact cone, or a pyramid with any even number of sides.
 
-The exact cone has (mu gamma, beta) o (psi, d) = kappa (1, 0, 0); see ``bodywise_contact`` for the symbols. The pyramid
+The exact cone has (mu gamma, beta) o (psi, d) = (e0, e1, e2); see ``bodywise_contact`` for the symbols. The pyramid
 of Bruedigam et al. 2023, section II-D, holds the friction force in the polygon with corners mu gamma (cos a, sin a),
 a = 2 pi j / N. That is N sides n_j, with one slack and one multiplier each:
 
     sigma_j = mu cos(pi/N) gamma - n_j . beta > 0        n_j = (cos, sin)(2 pi (j + 1/2) / N)
     d + sum_j lambda_j n_j = 0                           friction dissipates the most that it can
-    lambda_j sigma_j = kappa                             metres times newtons
+    lambda_j sigma_j = e0                                metres times newtons
 
 With w = lambda / sigma and a = mu cos(pi/N), Newton's step for one contact is, exactly,
 
-    M dbeta = -d - kappa sum_j n_j / sigma_j + a m dgamma - dd        M = sum_j w_j n_j n_j^T,  m = sum_j w_j n_j
+    M dbeta = -d - e0 sum_j n_j / sigma_j + a m dgamma - dd        M = sum_j w_j n_j n_j^T,  m = sum_j w_j n_j
 
 so it is eliminated to the same three numbers as the cone.
 
@@ -33,20 +33,21 @@ OFF = 0.1
 
 
 # --- elimination ----------------------------------------------------------------------------------------------------
-def _cone_forces(cone, T, k, kappa):
+def _cone_forces(cone, T, k):
     """The same for the exact cone."""
+    aim, e0, e1, e2 = T.aim[k, 0], T.aim[k, 1], T.aim[k, 2], T.aim[k, 3]
     mu, s, gamma, b1, b2, psi = T.mu[k], T.V[k, 0], T.V[k, 1], T.V[k, 2], T.V[k, 3], T.V[k, 4]
     phi, d1, d2 = T.g[k, 0], T.g[k, 1], T.g[k, 2]
-    k00, c0 = gamma / s, (kappa - gamma * phi) / s
+    k00, c0 = gamma / s, (aim - gamma * phi) / s
     if mu <= 0.0:
         return (k00, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (c0, 0.0, 0.0)
     x = mu * gamma
     # M dbeta = r + g dgamma + N dd,  det M > 0 inside the cones
     m11, m12, m21, m22 = psi - b1 * d1 / x, -b1 * d2 / x, -b2 * d1 / x, psi - b2 * d2 / x
     i = 1.0 / (m11 * m22 - m12 * m21)
-    q = (kappa - x * psi - b1 * d1 - b2 * d2) / x
+    q = (e0 - x * psi - b1 * d1 - b2 * d2) / x
     g1, g2 = mu * (b1 * psi / x - d1), mu * (b2 * psi / x - d2)
-    r1, r2 = -x * d1 - psi * b1 - b1 * q + g1 * c0, -x * d2 - psi * b2 - b2 * q + g2 * c0
+    r1, r2 = e1 - x * d1 - psi * b1 - b1 * q + g1 * c0, e2 - x * d2 - psi * b2 - b2 * q + g2 * c0
     n11, n12, n22 = b1 * b1 / x - x, b1 * b2 / x, b2 * b2 / x - x
     c1, c2 = i * (m22 * r1 - m12 * r2), i * (m11 * r2 - m21 * r1)
     h1, h2 = i * (m22 * g1 - m12 * g2), i * (m11 * g2 - m21 * g1)
@@ -59,10 +60,10 @@ def _cone_forces(cone, T, k, kappa):
 
 
 @either(_cone_forces, PART_OPTIONS)
-def forces_of(cone, T, k, kappa):
-    """Rows of Kc and c0 of contact k for the target kappa: (dgamma, dbeta) = c0 - Kc (dphi, dd)."""
+def forces_of(cone, T, k):
+    """Rows of Kc and c0 of contact k for its aims: (dgamma, dbeta) = c0 - Kc (dphi, dd)."""
     mu, s, gamma, b1, b2 = T.mu[k], T.V[k, 0], T.V[k, 1], T.V[k, 2], T.V[k, 3]
-    k00, c0 = gamma / s, (kappa - gamma * T.g[k, 0]) / s
+    k00, c0 = gamma / s, (T.aim[k, 0] - gamma * T.g[k, 0]) / s
     if mu <= 0.0:
         return (k00, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (c0, 0.0, 0.0)
     # axes along the stiffest side and across it: there the soft complement of that side survives rounding
@@ -78,8 +79,8 @@ def forces_of(cone, T, k, kappa):
         m11, m12, m22 = m11 + w * along * along, m12 + w * along * across, m22 + w * across * across
         m1, m2, v1, v2 = m1 + w * along, m2 + w * across, v1 + along / sigma, v2 + across / sigma
     i, a, d1, d2 = 1.0 / (m11 * m22 - m12 * m12), mu * cone[0, 2], T.g[k, 1], T.g[k, 2]
-    r1 = a * m1 * c0 - kappa * v1 - (n1 * d1 + n2 * d2)
-    r2 = a * m2 * c0 - kappa * v2 - (n1 * d2 - n2 * d1)
+    r1 = a * m1 * c0 - T.aim[k, 1] * v1 - (n1 * d1 + n2 * d2)
+    r2 = a * m2 * c0 - T.aim[k, 1] * v2 - (n1 * d2 - n2 * d1)
     c1, c2 = i * (m22 * r1 - m12 * r2), i * (m11 * r2 - m12 * r1)
     h1, h2 = i * a * (m22 * m1 - m12 * m2) * k00, i * a * (m11 * m2 - m12 * m1) * k00
     # back to the tangents
@@ -117,11 +118,11 @@ def cone_step(x0, x1, x2, d0, d1, d2):
     return a
 
 
-def _cone_direction(cone, T, k, kappa, dg, db1, db2, e1, e2):
+def _cone_direction(cone, T, k, dg, db1, db2, e1, e2):
     """The same for the exact cone: dpsi."""
     mu, gamma, b1, b2, psi = T.mu[k], T.V[k, 1], T.V[k, 2], T.V[k, 3], T.V[k, 4]
     d1, d2, x = T.g[k, 1], T.g[k, 2], mu * gamma
-    left = kappa - x * psi - b1 * d1 - b2 * d2
+    left = T.aim[k, 1] - x * psi - b1 * d1 - b2 * d2
     dpsi = (left - psi * mu * dg - d1 * db1 - d2 * db2 - b1 * e1 - b2 * e2) / x
     T.dV[k, 4] = dpsi
     loose = T.tune[1]
@@ -130,13 +131,13 @@ def _cone_direction(cone, T, k, kappa, dg, db1, db2, e1, e2):
 
 
 @either(_cone_direction, PART_OPTIONS)
-def friction_direction(cone, T, k, kappa, dg, db1, db2, e1, e2):
+def friction_direction(cone, T, k, dg, db1, db2, e1, e2):
     """Directions of what else a contact has, from those of its forces and of its slip; the largest step inside."""
     mu, gamma, b1, b2, a = T.mu[k], T.V[k, 1], T.V[k, 2], T.V[k, 3], math.inf
     for j in range(cone.shape[0]):
         sigma, change = side_slack(cone, j, mu, gamma, b1, b2), side_slack(cone, j, mu, dg, db1, db2)
         lam = T.V[k, 5 + j]
-        dlam = (kappa - lam * change) / sigma - lam
+        dlam = (T.aim[k, 1] - lam * change) / sigma - lam
         T.dV[k, 5 + j] = dlam
         if change < 0.0:
             a = min(a, -sigma / change)
@@ -148,10 +149,10 @@ def friction_direction(cone, T, k, kappa, dg, db1, db2, e1, e2):
 def _keep_in_cone(cone, T, k):
     """The exact cone: psi above the slip, beta below its bound.
 
-    On the curve of a small barrier psi = |d| + s / (2 mu) where it slips, and |beta| = mu gamma |d| / psi.
+    On the curve of a small barrier e0, psi = |d| + e0 / (2 mu gamma) where it slips, and |beta| = mu gamma |d| / psi.
     """
     d, mu = math.sqrt(T.g[k, 1] * T.g[k, 1] + T.g[k, 2] * T.g[k, 2]), T.mu[k]
-    T.V[k, 4] = max(T.V[k, 4], d * (1.0 + 1.0e-15) + OFF * T.V[k, 0] / mu)
+    T.V[k, 4] = max(T.V[k, 4], d * (1.0 + 1.0e-15) + OFF * T.aim[k, 1] / (mu * T.V[k, 1]))
     size = math.sqrt(T.V[k, 2] * T.V[k, 2] + T.V[k, 3] * T.V[k, 3])
     most = mu * T.V[k, 1] * (1.0 - OFF + OFF * d / T.V[k, 4])
     if size > most:

@@ -3,12 +3,14 @@
 A contact is found at k and frozen (``contact_features``). Its force acts at k, its gap is imposed at k+1 (Bruedigam et
 al. 2023). With mu the friction coefficient and T = (t, u) two tangents:
 
-    phi(k+1) - s = 0        s gamma = kappa        (mu gamma, beta) o (psi, d) = kappa (1, 0, 0)
+    phi(k+1) - s = 0        s gamma = kappa        (mu gamma, beta) o (psi, d) = kappa_f (1, 0, 0)
 
 gamma is the normal force and beta the friction force, in newtons; s the gap and d the slip of the step, in metres; psi
 bounds the slip; o is the product of the second-order cone (Alizadeh and Goldfarb 2003). Every product is an energy, so
-one barrier kappa fits all. Material points that touch do not slip. What is round rolls: with z a material point (its
-middle), theta the turn of the body in the step and c the point that touches, its surface moves at the contact by
+one barrier kappa fits all; that of friction is smaller, as it lets what sticks creep by kappa_f rho / (mu gamma (1 -
+rho^2)) a step, with rho = |beta| / (mu gamma). Material points that touch do not slip. What is round rolls: with z a
+material point (its middle), theta the turn of the body in the step and c the point that touches, its surface moves at
+the contact by
 
     z(k+1) - z(k) + theta x (l(k) + l(k+1)) / 2        l = c - z
 
@@ -30,6 +32,9 @@ so that one iteration is the exact Newton direction of the whole system. The con
     V (nc, 5 + sides), dV      s, gamma, beta (2), psi; multipliers of the sides of a pyramid; and their directions
     g (nc, 3)                  phi over its least value, d
     U (nl + ni, 2), dU         (s, gamma) of limits and inequalities, and their directions
+    aim (nc, 4)                products that are aimed at: s gamma, and (mu gamma, beta) o (psi, d)
+    hold (nc,)                 1 for a contact that takes part, as all do but at the end of a step
+    end (nc, 4), end_U         force of a contact at the end of a step: along the normal, and in the world; of bounds
     origin (nc,)               of contacts that were added: number of the one they replace, or -1 - kind of their gap
     tune (3,)                  metres that bodies may move in the step; LOOSE of ``bodywise_cone``, or 1; their radius
 """
@@ -51,6 +56,7 @@ from leastaction.kernels.bodywise_bounds import (
     bound_directions,
     bound_forces,
     bound_products,
+    gaps_of_bounds,
     inequality_rows,
     make_rows,
     settle_bounds,
@@ -71,16 +77,18 @@ from leastaction.kernels.contact_gap import gap
 from leastaction.kernels.contact_layout import DISC, ELLIPSOID, FEATURE, PLANE, RA, RB, RIM, XA
 from leastaction.kernels.contact_points import point_rows
 from leastaction.kernels.forces import row3, world_point
-from leastaction.kernels.layout import Constraints, Floats, Ints
+from leastaction.kernels.layout import BALL, IU, KIND, PARENT, Constraints, Floats, Ints
 from leastaction.spatial._source.so3 import dexp_inv_times, log
 from leastaction.spatial._source.vector import (
     add3,
+    ang,
     axpy3,
     axpy6,
     cross,
     dot3,
     dot6,
     join,
+    lin,
     matmul,
     scale3,
     sub3,
@@ -96,8 +104,12 @@ CONTACT_COLUMNS = 12
 RECOVERED = 0.2
 """Part of a negative gap that a step takes back."""
 
-# Marks of contacts: its force would do work out of nothing; it is deep, or it is not, whatever the gap at k is now.
-LET_GO, DEEP, SHALLOW = 1.0, 2.0, 3.0
+# Marks of contacts: its force would do work out of nothing; it is deep, or it is not, whatever the gap at k is now; no
+# joint between the two bodies moves along its normal.
+LET_GO, DEEP, SHALLOW, BLOCKED = 1.0, 2.0, 3.0, 4.0
+
+# Motion along the normal of a contact, over that of a joint, below which the joint does not move along it.
+ALONG = 1.0e-5
 
 
 class Touch(NamedTuple):
@@ -128,6 +140,15 @@ class Touch(NamedTuple):
     rows: Constraints | None
     R: Rows | None
     cone: Floats | None
+    aim: Floats
+    hold: Ints
+    end: Floats
+    phi: Floats
+    goal: Floats
+    bound: Ints
+    end_U: Floats
+    want: Floats
+    want_U: Floats
 
 
 @optional(None, MEMORY_OPTIONS)
@@ -144,6 +165,8 @@ def make_touch(contacts, kept):
         np.zeros((nc, width)), np.zeros(U.shape), np.zeros(nc, np.int64), np.zeros((nc, 4), np.int64),
         np.zeros((nc, 24)), np.zeros(nc, np.int64), np.ones(3), beside.limits,
         np.zeros((beside.limits.where.shape[0], 7)), beside.rows, make_rows(beside.rows), beside.cone,
+        np.zeros((nc, 4)), np.ones(nc, np.int64), np.zeros((nc, 4)), np.zeros(U.shape[0]), np.zeros(U.shape[0]),
+        np.ones(U.shape[0], np.int64), np.zeros(U.shape[0]), np.zeros((nc, 8)), np.zeros((U.shape[0], 2)),
     )  # fmt: skip
 
 
@@ -199,13 +222,41 @@ def rows_at_start(count, h, B, T):
         mark = T.X[k, 7]
         if mark == 0.0:
             T.X[k, 6] = least_gap(phi, h)
-        elif mark == LET_GO:
+        elif mark in (LET_GO, BLOCKED):
             T.X[k, 6] = -10.0 * T.tune[0]
         else:
             T.X[k, 6] = (1.0 - RECOVERED) * (phi + h * h) if mark == DEEP else 0.0
         st6(T.G, k, 0, wrench(ca, n))
         st6(T.G, k, 6, wrench(ca, t))
         st6(T.G, k, 12, wrench(ca, u))
+
+
+@kernel
+def moves_along(tree, S, i, g):
+    """Whether the joint of row i moves along a wrench g."""
+    d, found = tree.rows[i, IU], False
+    for e in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
+        s = ld6(S, e, 0)
+        turn = math.sqrt(dot3(ang(s), ang(s)) * dot3(ang(g), ang(g)))
+        found = found or abs(dot6(s, g)) > ALONG * (turn + math.sqrt(dot3(lin(s), lin(s)) * dot3(lin(g), lin(g))))
+    return found
+
+
+@sweep
+def block_contacts(tree, B, T, first, count):
+    """Mark contacts whose normal no joint between the two bodies moves along: nothing can be said about their force."""
+    for k in range(first, count):
+        i, j, free, g = T.ints[k, 1], T.ints[k, 2], False, ld6(T.G, k, 0)
+        # up to the row that carries both
+        while i != j and not free:
+            if i > j:
+                free = moves_along(tree, B.S0, i, g)
+                i = tree.rows[i, PARENT]
+            else:
+                free = moves_along(tree, B.S0, j, g)
+                j = tree.rows[j, PARENT]
+        if not free:
+            T.X[k, 6], T.X[k, 7] = -10.0 * T.tune[0], BLOCKED
 
 
 @kernel
@@ -250,8 +301,9 @@ def rolling_rows(B, T, k, Ra, pa, Rb, pb, n, ca, turn_a, turn_b):
 
 @sweep
 def rows_at_end(count, B, T):
-    """Gaps, slips and G1 of all contacts and inequalities at k+1."""
+    """Gaps, slips and G1 of all contacts, limits and inequalities at k+1."""
     inequality_rows(T.rows, B.P1, T.R, True)
+    gaps_of_bounds(T.limits, T, B.x1)
     for k in range(count):
         kind, a, b = T.ints[k, 0], T.ints[k, 1], T.ints[k, 2]
         Ra, pa, Rb, pb = ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9)
@@ -275,9 +327,18 @@ def rows_at_end(count, B, T):
 
 # --- elimination of one contact -------------------------------------------------------------------------------------
 @kernel
-def contact_at(T, k, kappa):
-    """Rows of Kc and c0 of contact k for the target kappa."""
-    return forces_of(T.cone, T, k, kappa)
+def contact_at(T, k):
+    """Rows of Kc and c0 of contact k for its aims."""
+    return forces_of(T.cone, T, k)
+
+
+@sweep
+def aim_at(count, T, kappa, slick):
+    """Products of gaps and forces are to be kappa, those of friction ``slick``."""
+    for k in range(count):
+        T.aim[k, 0], T.aim[k, 1], T.aim[k, 2], T.aim[k, 3] = kappa, slick, 0.0, 0.0
+    for k in range(T.goal.size):
+        T.goal[k] = kappa
 
 
 @kernel
@@ -294,7 +355,8 @@ def push_bodies(T, k, W, h, f):
 def contact_forces(count, T, limits, h, B):
     """Forces of contacts and limits into B.W and B.c."""
     for k in range(count):
-        push_bodies(T, k, B.W, h, (T.V[k, 1], T.V[k, 2], T.V[k, 3]))
+        if T.hold[k] == 1:
+            push_bodies(T, k, B.W, h, (T.V[k, 1], T.V[k, 2], T.V[k, 3]))
     bound_forces(limits, T, h, B)
 
 
@@ -324,10 +386,12 @@ def pair_blocks(plan, E, D, T, k, h, r0, r1, r2):
 
 
 @sweep
-def contact_blocks(count, T, limits, x1, kappa, h, plan, E, B):
+def contact_blocks(count, T, limits, x1, h, plan, E, B):
     """Eliminated contacts and limits: c0 into B.W and B.c, Kc into the blocks and B.K."""
     for k in range(count):
-        r0, r1, r2, c0 = contact_at(T, k, kappa)
+        if T.hold[k] == 0:
+            continue
+        r0, r1, r2, c0 = contact_at(T, k)
         push_bodies(T, k, B.W, h, c0)
         a = T.ints[k, 1]
         store_block(B.D, a, contact_block(T, k, 18, h, r0, r1, r2, 1.0, load_block(B.D, a)))
@@ -335,27 +399,32 @@ def contact_blocks(count, T, limits, x1, kappa, h, plan, E, B):
         if b > 0:
             store_block(B.D, b, contact_block(T, k, 36, h, r0, r1, r2, -1.0, load_block(B.D, b)))
         pair_blocks(plan, E, B.D, T, k, h, r0, r1, r2)
-    bound_blocks(limits, T, x1, kappa, h, plan, E, B)
+    bound_blocks(limits, T, x1, h, plan, E, B)
 
 
 @optional(None)
 def report_contacts(contacts, T, count, B, rows, counts, k):
-    """What the contacts of a step did, into row k of rows (see ``CONTACT_COLUMNS``), if there is one."""
+    """What the contacts of a step did, into rows (see ``CONTACT_COLUMNS``) behind those of k steps before it."""
     if k >= counts.size:
         return
-    counts[k] = count
+    counts[k], first = count, 0
+    for c in range(k):
+        first += counts[c]
     for c in range(count):
         gamma, b1, b2 = T.V[c, 1], T.V[c, 2], T.V[c, 3]
         f = axpy3(b2, ld3(T.Z, c, 6), axpy3(b1, ld3(T.Z, c, 3), scale3(gamma, ld3(T.Z, c, 0))))
+        # what acts at the end of the step belongs to it
+        f = add3(f, ld3(T.end, c, 1))
+        gamma = dot3(f, ld3(T.Z, c, 0))
         # where the force acts: the point of body a that touches at k, in the world
         x = sub3(add3(ld3(T.X, c, 0), ld3(T.Z, c, 15)), ld3(B.P1, 0, 9))
-        rows[k, c, 0], rows[k, c, 1] = T.ints[c, 3], T.F[c, FEATURE]
-        rows[k, c, 2], rows[k, c, 3] = T.g[c, 0] + T.X[c, 6], gamma
+        rows[first + c, 0], rows[first + c, 1] = T.ints[c, 3], T.F[c, FEATURE]
+        rows[first + c, 2], rows[first + c, 3] = T.g[c, 0] + T.X[c, 6], gamma
         for e in range(3):
-            rows[k, c, 4 + e] = f[e]
-            rows[k, c, 7 + e] = x[e]
-        rows[k, c, 10] = math.sqrt(T.g[c, 1] * T.g[c, 1] + T.g[c, 2] * T.g[c, 2])
-        rows[k, c, 11] = T.ints[c, 1]
+            rows[first + c, 4 + e] = f[e]
+            rows[first + c, 7 + e] = x[e]
+        rows[first + c, 10] = math.sqrt(T.g[c, 1] * T.g[c, 1] + T.g[c, 2] * T.g[c, 2])
+        rows[first + c, 11] = T.ints[c, 1]
 
 
 @optional(0)
@@ -372,10 +441,12 @@ def worst_contact(contacts, T, count):
 
 # --- the step of the contact variables ------------------------------------------------------------------------------
 @sweep
-def contact_directions(count, T, limits, x1, dq, eta, kappa):
+def contact_directions(count, T, limits, x1, dq, eta):
     """Directions of the contact variables from the motion eta, dq; returns the largest step inside all cones."""
-    a = bound_directions(limits, T, x1, dq, eta, kappa)
+    a = bound_directions(limits, T, x1, dq, eta)
     for k in range(count):
+        if T.hold[k] == 0:
+            continue
         i, j = T.ints[k, 1], T.ints[k, 2]
         z = ld6(eta, i, 0)
         dp, e1, e2 = dot6(ld6(T.G, k, 18), z), dot6(ld6(T.G, k, 24), z), dot6(ld6(T.G, k, 30), z)
@@ -384,14 +455,14 @@ def contact_directions(count, T, limits, x1, dq, eta, kappa):
             dp += dot6(ld6(T.G, k, 36), z)
             e1 += dot6(ld6(T.G, k, 42), z)
             e2 += dot6(ld6(T.G, k, 48), z)
-        r0, r1, r2, c0 = contact_at(T, k, kappa)
+        r0, r1, r2, c0 = contact_at(T, k)
         s, gamma = T.V[k, 0], T.V[k, 1]
         ds, dg = dp + T.g[k, 0] - s, c0[0] - r0[0] * dp
         db1 = c0[1] - r1[0] * dp - r1[1] * e1 - r1[2] * e2
         db2 = c0[2] - r2[0] * dp - r2[1] * e1 - r2[2] * e2
         T.dV[k, 0], T.dV[k, 1], T.dV[k, 2], T.dV[k, 3], T.dV[k, 4] = ds, dg, db1, db2, 0.0
         if T.mu[k] > 0.0:
-            a = min(a, friction_direction(T.cone, T, k, kappa, dg, db1, db2, e1, e2))
+            a = min(a, friction_direction(T.cone, T, k, dg, db1, db2, e1, e2))
         if ds < 0.0:
             a = min(a, -s / ds)
         if dg < 0.0:
@@ -403,17 +474,19 @@ def contact_directions(count, T, limits, x1, dq, eta, kappa):
 def move_contacts(count, T, limits, alpha):
     """A part alpha of the direction."""
     for k in range(count):
-        for e in range(T.V.shape[1]):
-            T.V[k, e] += alpha * T.dV[k, e]
+        if T.hold[k] == 1:
+            for e in range(T.V.shape[1]):
+                T.V[k, e] += alpha * T.dV[k, e]
     for k in range(T.U.shape[0]):
-        for e in range(2):
-            T.U[k, e] += alpha * T.dU[k, e]
+        if T.bound[k] == 1:
+            for e in range(2):
+                T.U[k, e] += alpha * T.dU[k, e]
 
 
 @sweep
-def stay_inside(count, T, x1):
+def stay_inside(count, T):
     """Gap and slip are no linear functions of the motion: take a gap as it is, and keep friction inside its cones."""
-    settle_bounds(T.limits, T, x1)
+    settle_bounds(T.limits, T)
     for k in range(count):
         if T.g[k, 0] > 0.5 * T.V[k, 0]:
             T.V[k, 0] = T.g[k, 0]
@@ -422,22 +495,27 @@ def stay_inside(count, T, x1):
 
 
 @sweep
-def products(count, T, limits, x1):
-    """Mean and largest product of all conditions, how far gaps and slips are off at most, and mean work of that."""
-    total, most, off, work, terms = bound_products(limits, T, x1)
+def products(count, T, limits):
+    """Mean and largest product of gaps and forces, and of friction, and its largest force.
+
+    Besides, how far gaps and slips are off at most, and the mean work of that.
+    """
+    total, most, off, work, terms = bound_products(limits, T)
+    rough, roughest, grip, rubs = 0.0, 0.0, 0.0, 0
     for k in range(count):
         a, miss = T.V[k, 0] * T.V[k, 1], abs(T.g[k, 0] - T.V[k, 0])
         total, most, terms = total + a, max(most, a), terms + 1
         off, work = max(off, miss), work + miss * T.V[k, 1]
         if T.mu[k] > 0.0:
             b, number, largest, miss = friction_products(T.cone, T, k)
-            total, most, terms = total + b, max(most, largest), terms + number
+            rough, roughest, rubs = rough + b, max(roughest, largest), rubs + number
+            grip = max(grip, T.mu[k] * T.V[k, 1])
             off, work = max(off, miss), work + miss * T.mu[k] * T.V[k, 1]
-    return total / max(terms, 1), most, off, work / max(terms, 1)
+    return total / max(terms, 1), most, rough / max(rubs, 1), roughest, grip, off, work / max(terms + rubs, 1)
 
 
 @sweep
-def start_contacts(count, T, limits, x1, kappa, cold, s0, g0):
+def start_contacts(count, T, limits, kappa, cold, s0, g0):
     """First contact variables: from the last step (warm), or from the scales s0 and g0 alone (cold)."""
     for k in range(count):
         mu, b1, b2 = T.mu[k], T.V[k, 2], T.V[k, 3]
@@ -447,4 +525,4 @@ def start_contacts(count, T, limits, x1, kappa, cold, s0, g0):
             start_friction(T.cone, T, k, mu * gamma, s * gamma, 0.0, 0.0)
         elif mu > 0.0:
             start_friction(T.cone, T, k, mu * gamma, kappa, b1, b2)
-    start_bounds(limits, T, x1, kappa, cold, s0, g0)
+    start_bounds(limits, T, kappa, cold, s0, g0)

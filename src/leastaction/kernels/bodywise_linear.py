@@ -27,20 +27,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from leastaction.kernels._jit import MEMORY_OPTIONS, either, entry, kernel, optional, sweep
-from leastaction.kernels._lanes import ld6
+from leastaction.kernels._jit import entry, optional, sweep
 from leastaction.kernels.bodywise import make_bodies, shifted
-from leastaction.kernels.bodywise_bounds import bound_moves, bound_replies, limits_at_start, note_bounds, relieve
+from leastaction.kernels.bodywise_arrival import make_arrival
+from leastaction.kernels.bodywise_arrival_linear import (
+    arrive_at_base,
+    follow_arrival,
+    make_arrival_tables,
+    make_end_moves,
+    slick_of,
+)
+from leastaction.kernels.bodywise_bounds import relieve
 from leastaction.kernels.bodywise_contact import (
-    DEEP,
-    SHALLOW,
-    contact_at,
+    aim_at,
     contact_blocks,
     contact_directions,
     make_touch,
     move_contacts,
-    push_bodies,
-    rows_at_start,
     worst_contact,
 )
 from leastaction.kernels.bodywise_forces import spring_blocks
@@ -52,12 +55,28 @@ from leastaction.kernels.bodywise_frozen import (
     keep_solution,
     make_frozen,
     note_expected,
-    put_frozen,
     put_solution,
     solutions,
 )
 from leastaction.kernels.bodywise_graph import clear_couplings, make_blocks, node_count, solve_bodies
 from leastaction.kernels.bodywise_links import add_multipliers, link_blocks
+from leastaction.kernels.bodywise_moves import (
+    at_start,
+    contact_rhs,
+    keep_forces,
+    keep_multipliers,
+    link_rhs,
+    make_moves,
+    make_multipliers,
+    mark_depths,
+    move_forces,
+    move_multipliers,
+    note_gaps,
+    note_links,
+    start_rows,
+    still_forces,
+    still_multipliers,
+)
 from leastaction.kernels.bodywise_residual import begin, evaluate
 from leastaction.kernels.bodywise_springs import free_blocks
 from leastaction.kernels.bodywise_step import TURNED_TOO_FAR, finish, guess, solve_step, turned_too_far
@@ -68,7 +87,6 @@ from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT
 from leastaction.kernels.layout import MASS
 from leastaction.kernels.legendre import rates_of
 from leastaction.kernels.minimal_residual import improve, make_residuals, weigh
-from leastaction.spatial._source.vector import add3, dot6, scale3, sub3
 
 # Corrections end where this part of the right-hand side and of the motion is left, or where so many in turn have not
 # halved it and it is below that part, or is a displacement of this size, in radians or metres. More than the last two
@@ -83,216 +101,21 @@ MORE = 8
 NO_DERIVATIVE = 6
 
 
-def _nothing(contacts, T, limits, count):
-    """No contacts."""
-    return None
-
-
-@either(_nothing, MEMORY_OPTIONS)
-def touching(contacts, T, limits, count):
-    """What ``evaluate`` takes."""
-    return T, limits, count, False
-
-
-@optional(None, MEMORY_OPTIONS)
-def make_moves(contacts, T, limits):
-    """Forces of contacts, and of limits and inequalities: base, direction, gaps at both ends of a direction, slopes."""
-    nc, n = T.V.shape[0], T.U.shape[0]
-    return (
-        np.zeros((nc, 3)), np.zeros((nc, 3)), np.zeros((nc, 6)), np.zeros(n), np.zeros(n), np.zeros((n, 2)),
-        np.zeros(n),
-    )  # fmt: skip
-
-
-@optional(None)
-def keep_forces(contacts, T, limits, moves, count):
-    """Remember the forces of the solution."""
-    for k in range(count):
-        for e in range(3):
-            moves[0][k, e] = T.V[k, 1 + e]
-    for k in range(T.U.shape[0]):
-        moves[3][k] = T.U[k, 1]
-
-
-@optional(None)
-def mark_depths(contacts, T, count):
-    """Contacts that are deep stay so in the direction, and the others do not become so by a small displacement."""
-    for k in range(count):
-        if T.X[k, 7] == 0.0:
-            T.X[k, 7] = DEEP if T.X[k, 6] < 0.0 else SHALLOW
-
-
-@optional(None)
-def still_forces(contacts, moves):
-    """No direction yet."""
-    moves[1][:] = 0.0
-    moves[4][:] = 0.0
-
-
-@optional(None)
-def put_forces(contacts, T, limits, moves, count, e):
-    """Forces moved by e times their direction."""
-    for k in range(count):
-        for c in range(3):
-            T.V[k, 1 + c] = moves[0][k, c] + e * moves[1][k, c]
-    for k in range(T.U.shape[0]):
-        T.U[k, 1] = moves[3][k] + e * moves[4][k]
-
-
-@optional(None)
-def start_rows(contacts, T, limits, count, x, tau, h, B):
-    """Rows of contacts, limits and inequalities at the start of the step."""
-    rows_at_start(count, h, B, T)
-    limits_at_start(limits, x, tau, h, T.N)
-
-
-@optional(None)
-def note_gaps(contacts, T, limits, moves, count, B, side):
-    """Gaps and slips at one end of a direction."""
-    for k in range(count):
-        for c in range(3):
-            moves[2][k, 3 * side + c] = T.g[k, c]
-    note_bounds(limits, T, B.x1, moves[5], side)
-
-
-@kernel
-def by_friction(T, k, kappa, dmu):
-    """Change of the forces of a contact, at fixed gap and slip, where its friction coefficient changes by dmu."""
-    mu = T.mu[k]
-    if dmu == 0.0 or mu <= 0.0:
-        return (0.0, 0.0, 0.0)
-    e = 1.0e-5 * mu
-    T.mu[k] = mu + e
-    plus = contact_at(T, k, kappa)[3]
-    T.mu[k] = mu - e
-    minus = contact_at(T, k, kappa)[3]
-    T.mu[k] = mu
-    return scale3(dmu / (2.0 * e), sub3(plus, minus))
-
-
-@optional(None)
-def contact_rhs(contacts, T, limits, moves, count, kappa, h, eps, dmu, plan, E, B, c):
-    """Blocks of contacts and limits, and on the right-hand side what is missing in their forces."""
-    contact_blocks(count, T, limits, B.x1, kappa, h, plan, E, B)
-    for i in range(B.W.shape[0]):
-        for e in range(6):
-            B.W[i, e] = 0.0
-    for k in range(count):
-        r0, r1, r2, _ = contact_at(T, k, kappa)
-        d0 = (moves[2][k, 0] - moves[2][k, 3]) / (2.0 * eps)
-        d1 = (moves[2][k, 1] - moves[2][k, 4]) / (2.0 * eps)
-        d2 = (moves[2][k, 2] - moves[2][k, 5]) / (2.0 * eps)
-        f = (-r0[0] * d0 - r0[1] * d1 - r0[2] * d2, -r1[0] * d0 - r1[1] * d1 - r1[2] * d2,
-             -r2[0] * d0 - r2[1] * d1 - r2[2] * d2)  # fmt: skip
-        f = add3(f, by_friction(T, k, kappa, dmu[T.ints[k, 3]]))
-        push_bodies(T, k, B.W, h, (f[0] - moves[1][k, 0], f[1] - moves[1][k, 1], f[2] - moves[1][k, 2]))
-        for e in range(3):
-            moves[1][k, e] = f[e]
-    for k in range(T.U.shape[0]):
-        moves[6][k] = (moves[5][k, 0] - moves[5][k, 1]) / (2.0 * eps)
-    bound_replies(limits, T, moves[6], moves[4], h, c, B.W)
-
-
-@optional(None)
-def move_forces(contacts, T, limits, moves, count, kappa, B):
-    """Directions of the forces after a further motion B.eta, B.y."""
-    for k in range(count):
-        i, j = T.ints[k, 1], T.ints[k, 2]
-        z = ld6(B.eta, i, 0)
-        d0, d1, d2 = dot6(ld6(T.G, k, 18), z), dot6(ld6(T.G, k, 24), z), dot6(ld6(T.G, k, 30), z)
-        if j > 0:
-            z = ld6(B.eta, j, 0)
-            d0 += dot6(ld6(T.G, k, 36), z)
-            d1 += dot6(ld6(T.G, k, 42), z)
-            d2 += dot6(ld6(T.G, k, 48), z)
-        r0, r1, r2, _ = contact_at(T, k, kappa)
-        moves[1][k, 0] -= r0[0] * d0 + r0[1] * d1 + r0[2] * d2
-        moves[1][k, 1] -= r1[0] * d0 + r1[1] * d1 + r1[2] * d2
-        moves[1][k, 2] -= r2[0] * d0 + r2[1] * d1 + r2[2] * d2
-    bound_moves(limits, T, B.x1, B.y, B.eta, moves[4])
-
-
-@optional(None, MEMORY_OPTIONS)
-def make_multipliers(loops, L):
-    """Multipliers: base, direction; gaps at both ends of a direction."""
-    m = L.kind.size
-    return np.zeros(m), np.zeros(m), np.zeros((2, m))
-
-
-@optional(None)
-def keep_multipliers(loops, L, lam):
-    """Remember the multipliers of the solution."""
-    for k in range(L.kind.size):
-        lam[0][k] = L.lam[0, k]
-
-
-@optional(None)
-def still_multipliers(loops, lam):
-    """No direction yet."""
-    lam[1][:] = 0.0
-
-
-@optional(None)
-def put_multipliers(loops, L, lam, e):
-    """Multipliers moved by e times their direction."""
-    for k in range(L.kind.size):
-        L.lam[0, k] = lam[0][k] + e * lam[1][k]
-
-
-@optional(None)
-def note_links(loops, L, lam, side):
-    """Gaps of loops at one end of a direction."""
-    for k in range(L.kind.size):
-        lam[2][side, k] = L.g[1, k]
-
-
-@optional(None)
-def link_rhs(loops, plan, lam, B, eps):
-    """The motion of the gaps of loops, on the right-hand side."""
-    for n in range(plan.parts.shape[0]):
-        node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]
-        for a in range(6):
-            B.W[node, a] = (lam[2][0, first + a] - lam[2][1, first + a]) / (2.0 * eps) if a < count else 0.0
-
-
-@optional(None)
-def move_multipliers(loops, plan, lam, B):
-    """Directions of the multipliers after a further motion."""
-    for n in range(plan.parts.shape[0]):
-        node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]
-        for a in range(count):
-            lam[1][first + a] += B.eta[node, a]
-
-
-@sweep
-def at_start(x, p, tau, e, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, count, moves, lam,
-             Z, ua, xi):  # fmt: skip
-    """The residual, in B.r, of a start x, p, tau, with the unknowns moved by e times their direction."""
-    begin(system, t, h, x, p, B, f, L, pc)
-    put_frozen(Z, T, e)
-    start_rows(contacts, T, limits, count, x, tau, h, B)
-    for d in range(xi.size):
-        xi[d] = e * y[d]
-    shifted(system.tree, xb, xi, B.x1)
-    put_forces(contacts, T, limits, moves, count, e)
-    put_multipliers(system.loops, L, lam, e)
-    evaluate(touching(contacts, T, limits, count), system, t, h, x, pc, tau, active, rate_of, True, B, f, L, ua)
-
-
 @optional(True)
-def polish(contacts, T, limits, count, system, plan, t, h, x, pc, control, active, rate_of, mass, kappa, B, E, f, L,
+def polish(contacts, T, limits, count, system, plan, t, h, x, pc, control, active, rate_of, kappa, slick, B, E, f, L,
            ua):  # fmt: skip
     """Newton steps at the barrier itself, as a step ends where products are near it."""
+    aim_at(count, T, kappa, slick)
     for _ in range(4):
         evaluate((T, limits, count, True), system, t, h, x, pc, control, active, rate_of, True, B, f, L, ua)
         clear_couplings(plan, E, B.W)
         spring_blocks(system.forces, plan, B, E, h)
         free_blocks(system, plan, B, E, h)
         link_blocks(system.loops, plan, h, B, E, L)
-        contact_blocks(count, T, limits, B.x1, kappa, h, plan, E, B)
+        contact_blocks(count, T, limits, B.x1, h, plan, E, B)
         if not solve_bodies(plan, system.tree, B, E, h):
             return False
-        alpha = min(1.0, 0.99 * contact_directions(count, T, limits, B.x1, B.y, B.eta, kappa))
+        alpha = min(1.0, 0.99 * contact_directions(count, T, limits, B.x1, B.y, B.eta))
         for d in range(B.xi.size):
             B.xi[d] = alpha * B.y[d]
         for k in range(B.x1.size):
@@ -304,7 +127,7 @@ def polish(contacts, T, limits, count, system, plan, t, h, x, pc, control, activ
 
 
 @sweep
-def correct(contacts, limits, system, plan, h, mass, kappa, eps, dmu, c, B, E, L, T, count, moves, lam, y):
+def correct(contacts, limits, system, plan, h, eps, dmu, c, B, E, L, T, count, moves, lam, y):
     """Add to y, and to the directions of forces and multipliers, what takes away c (nu,); False if that is singular.
 
     The tables are those of the solution.
@@ -318,7 +141,7 @@ def correct(contacts, limits, system, plan, h, mass, kappa, eps, dmu, c, B, E, L
     B.L[:] = 0.0
     B.F0[:] = 0.0
     # what is there instead
-    contact_rhs(contacts, T, limits, moves, count, kappa, h, eps, dmu, plan, E, B, c)
+    contact_rhs(contacts, T, limits, moves, count, B.x1, h, eps, dmu, plan, E, B, c)
     link_rhs(system.loops, plan, lam, B, eps)
     for d in range(c.size):
         B.c[d] = c[d]
@@ -326,7 +149,7 @@ def correct(contacts, limits, system, plan, h, mass, kappa, eps, dmu, c, B, E, L
         return False
     for d in range(c.size):
         y[d] += B.y[d]
-    move_forces(contacts, T, limits, moves, count, kappa, B)
+    move_forces(contacts, T, limits, moves, count, B.x1, B)
     move_multipliers(system.loops, plan, lam, B)
     return True
 
@@ -334,29 +157,29 @@ def correct(contacts, limits, system, plan, h, mass, kappa, eps, dmu, c, B, E, L
 @optional(None)
 def gather_forces(contacts, moves, at, out):
     """Directions of the forces of contacts, limits and inequalities, from ``at`` on in a list of all unknowns."""
-    n = moves[1].shape[0]
+    n = moves.d_force.shape[0]
     for k in range(n):
         for e in range(3):
-            out[at + 3 * k + e] = moves[1][k, e]
-    for k in range(moves[4].size):
-        out[at + 3 * n + k] = moves[4][k]
+            out[at + 3 * k + e] = moves.d_force[k, e]
+    for k in range(moves.d_push.size):
+        out[at + 3 * n + k] = moves.d_push[k]
 
 
 @optional(None)
 def scatter_forces(contacts, moves, at, z):
     """The directions of forces, out of a list of all unknowns."""
-    n = moves[1].shape[0]
+    n = moves.d_force.shape[0]
     for k in range(n):
         for e in range(3):
-            moves[1][k, e] = z[at + 3 * k + e]
-    for k in range(moves[4].size):
-        moves[4][k] = z[at + 3 * n + k]
+            moves.d_force[k, e] = z[at + 3 * k + e]
+    for k in range(moves.d_push.size):
+        moves.d_push[k] = z[at + 3 * n + k]
 
 
 @optional(0)
 def force_count(contacts, moves):
     """Number of forces."""
-    return 3 * moves[1].shape[0] + moves[4].size
+    return 3 * moves.d_force.shape[0] + moves.d_push.size
 
 
 @optional(None)
@@ -392,8 +215,8 @@ def scatter(contacts, loops, z, y, moves, lam):
 
 
 @sweep
-def follow(j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, plan, t, h, active, rate_of, mass,
-           kappa, xb, y, c, r, pc, B, E, f, L, T, nc, moves, lam, Z, ua, xi, R):  # fmt: skip
+def follow(j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, plan, t, h, active, rate_of, xb, y,
+           c, r, pc, B, E, f, L, T, nc, moves, lam, Z, ua, xi, R):  # fmt: skip
     """y and the directions of forces and multipliers along direction j; False if none takes away the right-hand side.
 
     The corrections go on until the right-hand side and the last of them are small, by ``minimal_residual``.
@@ -410,7 +233,7 @@ def follow(j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, 
             at_start(X[k], P[k], U[k], e, contacts, limits, ends[side], t, h, active, rate_of, xb, y, pc, B, f, L, T,
                      nc, moves, lam, Z, ua, xi)  # fmt: skip
             copy(B.r, r[side])
-            note_gaps(contacts, T, limits, moves, nc, B, side)
+            note_gaps(contacts, T, moves, nc, side)
             note_links(system.loops, L, lam, side)
         largest = 0.0
         for d in range(c.size):
@@ -419,8 +242,7 @@ def follow(j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, 
         first = max(first, largest)
         at_start(x, p, control, 0.0, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, nc, moves,
                  lam, Z, ua, xi)  # fmt: skip
-        if not correct(contacts, limits, system, plan, h, mass, kappa, eps[j], dmu[j], c, B, E, L, T, nc, moves, lam,
-                       y):  # fmt: skip
+        if not correct(contacts, limits, system, plan, h, eps[j], dmu[j], c, B, E, L, T, nc, moves, lam, y):
             return False
         gather(contacts, system.loops, y, moves, lam, R.next)
 
@@ -451,6 +273,12 @@ def follow(j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, 
     return best <= TOLERATED or nearest <= NEAR
 
 
+@optional(None)
+def aim_all(contacts, T, kappa, slick):
+    """The products that the step ends with."""
+    aim_at(T.mu.size, T, kappa, slick)
+
+
 @sweep
 def go_back(Z, s, contacts, limits, system, x, control, h, T, B, L):
     """The tables of solution s at the start of the step, where B, L and the numbers of contacts are those of it."""
@@ -467,11 +295,12 @@ def keep_base(contacts, limits, system, T, B, L, nc, moves, lam, xb):
 
 
 @entry
-def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, active, numbers, most, X, P, U, eps, dmu,
-              out_x, out_p, x1, p1):  # fmt: skip
+def linearize(system, ends, plan, contacts, bouncing, slowest, limits, kept, t, h, x, p, control, active, numbers, most,
+              X, P, U, eps, dmu, out_x, out_p, x1, p1):  # fmt: skip
     """The ends out_x (2 m, nx), out_p (2 m, nu) of the next state along every direction; x1, p1: the next state.
 
-    numbers: tolerance, barrier, barrier of a warm start. Returns (status, row) as ``bodywise_step.rollout`` does.
+    numbers: see ``bodywise_barrier.solve_contact``. bouncing: contacts if some bounce, slowest: the speed below which
+    they do not. Returns (status, row) as ``bodywise_step.rollout`` does.
     """
     tree, nu = system.tree, p.size
     f, L = make_work(system, x), make_links(system.loops, system.constraints, tree, 2)
@@ -500,13 +329,14 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
     if turned > 0:
         return TURNED_TOO_FAR, turned
     nc, kappa, solved = touched[0], numbers[1], solutions(Z)
+    slick = slick_of(T, numbers, h, B, nc)
     keep_frozen(Z, contacts, T)
     for s in range(solved):
         # at the barrier itself, each solution that the next one depends on, and the last
         if solved > 1:
             nc = contacts_of(Z, s)
             go_back(Z, s, contacts, limits, system, x, control, h, T, B, L)
-        if not polish(contacts, T, limits, nc, system, plan, t, h, x, pc, control, active, rate_of, mass, kappa, B, E,
+        if not polish(contacts, T, limits, nc, system, plan, t, h, x, pc, control, active, rate_of, kappa, slick, B, E,
                       f, L, ua):  # fmt: skip
             return NOT_CONVERGED, worst_contact(contacts, T, nc)
         mark_depths(contacts, T, nc)
@@ -515,16 +345,31 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
     R = make_residuals(nu + force_count(contacts, moves) + link_size(system.loops, system.constraints))
     keep_base(contacts, limits, system, T, B, L, nc, moves, lam, xb)
 
+    # the next state itself
+    A, D, end_moves = make_arrival(T, plan, tree, x), make_arrival_tables(T, nu), make_end_moves(T, contacts, limits)
+    end_lam = make_multipliers(system.loops, L)
+    still_forces(contacts, moves)
+    still_multipliers(system.loops, lam)
+    at_start(x, p, control, 0.0, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, nc, moves, lam,
+             Z, ua, xi)  # fmt: skip
+    copy(control, c)
+    relieve(limits, T, c)
+    finish(system, t, h, x, c, active, B, f, ua, c1, F1, p1)
+    copy(xb, x1)
+    if not arrive_at_base(T, D, end_moves, bouncing, limits, system, plan, t, h, numbers, slowest, mass, B, A, E, f, L,
+                          end_lam, nc, ua, p1):  # fmt: skip
+        return NOT_CONVERGED, worst_contact(contacts, T, nc)
+
     for j in range(eps.size):
         frozen_at_start(Z, contacts, tree, T, x, X[2 * j], X[2 * j + 1], eps[j])
+        aim_all(contacts, T, kappa, slick)
         for s in range(solved):
             if solved > 1:
                 nc = contacts_of(Z, s)
                 put_solution(Z, s, system.loops, T, B, L)
                 keep_base(contacts, limits, system, T, B, L, nc, moves, lam, xb)
             if not follow(j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, plan, t, h, active,
-                          rate_of, mass, kappa, xb, y, c, r, pc, B, E, f, L, T, nc, moves, lam, Z, ua, xi,
-                          R):  # fmt: skip
+                          rate_of, xb, y, c, r, pc, B, E, f, L, T, nc, moves, lam, Z, ua, xi, R):  # fmt: skip
                 return NO_DERIVATIVE, 0
             if s + 1 < solved:
                 frozen_at_end(Z, s, contacts, tree, h, T, B, xb, y, eps[j])
@@ -533,17 +378,14 @@ def linearize(system, ends, plan, contacts, limits, kept, t, h, x, p, control, a
             e, k = eps[j] if side == 0 else -eps[j], 2 * j + side
             at_start(X[k], P[k], U[k], e, contacts, limits, ends[side], t, h, active, rate_of, xb, y, pc, B, f, L, T,
                      nc, moves, lam, Z, ua, xi)  # fmt: skip
-            relieve(limits, T, U[k])
-            finish(ends[side], t, h, X[k], U[k], active, B, f, ua, c1, F1, out_p[k])
+            copy(U[k], c)
+            relieve(limits, T, c)
+            finish(ends[side], t, h, X[k], c, active, B, f, ua, c1, F1, out_p[k])
             copy(B.x1, out_x[k])
+        if not follow_arrival(T, j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, plan, t, h,
+                              active, rate_of, mass, kappa, xb, y, c1, F1, pc, B, A, E, f, L, nc, moves, lam, D,
+                              end_moves, end_lam, Z, ua, xi, out_x, out_p):  # fmt: skip
+            return NO_DERIVATIVE, 0
         if not (all_finite(out_p[2 * j]) and all_finite(out_p[2 * j + 1])):
             return NOT_FINITE, 0
-
-    # the next state itself
-    at_start(x, p, control, 0.0, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, nc, moves, lam,
-             Z, ua, xi)  # fmt: skip
-    copy(control, c)
-    relieve(limits, T, c)
-    finish(system, t, h, x, c, active, B, f, ua, c1, F1, p1)
-    copy(xb, x1)
     return DONE, 0

@@ -95,5 +95,5 @@ def touch_forces(touch, h, B):
     T, limits, count, inside = touch
     rows_at_end(count, B, T)
     if inside:
-        stay_inside(count, T, B.x1)
+        stay_inside(count, T)
     contact_forces(count, T, limits, h, B)

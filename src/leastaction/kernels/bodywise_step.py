@@ -22,6 +22,7 @@ from leastaction.kernels.bodywise import (
     shift_of,
     shifted,
 )
+from leastaction.kernels.bodywise_arrival import arrive, make_arrival
 from leastaction.kernels.bodywise_barrier import LOOKS, find, find_missed, hold_all, solve_contact
 from leastaction.kernels.bodywise_bounds import relieve
 from leastaction.kernels.bodywise_contact import make_touch, report_contacts, worst_contact
@@ -140,7 +141,7 @@ def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rat
                touched, T, B, E, f, L, ua, count, Z):  # fmt: skip
     """B.x1 and B.P1 at the end of the step, from the guess in B.guess; True if the residual is within tolerance.
 
-    numbers: tolerance, barrier, barrier of a warm start. straight: give up where a whole Newton step makes the residual
+    numbers: see ``bodywise_barrier.solve_contact``. straight: give up where a whole Newton step makes the residual
     larger; without contacts only. A guess from the last steps may lie so far off that a line search from it ends at a
     solution that belongs to another motion. touched (2,): contacts of the last step, and whether there was one.
     Z: None, or where to remember the solutions that lead to the last one.
@@ -149,8 +150,8 @@ def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rat
     sure, again = now, False
     while True:
         good = solve_contact(
-            (T, limits, now), system, plan, t, h, x, pc, control, active, rate_of, mass, numbers[0], numbers[1],
-            numbers[2], touched[1] == 0 and looks == 0, most, B, E, f, L, ua, count,
+            (T, limits, now), system, plan, t, h, x, pc, control, active, rate_of, mass, numbers,
+            touched[1] == 0 and looks == 0, most, B, E, f, L, ua, count,
         )  # fmt: skip
         if not good and again:
             # there is no solution with what was missed, or without what was let go
@@ -164,7 +165,7 @@ def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rat
         # once more, from here, with the contacts that were missed
         looks += 1
         shift_of(system.tree, x, B.x1, B.guess)
-        now, again = find_missed(contacts, h, B, T, sure)
+        now, again = find_missed(contacts, system.tree, h, B, T, sure)
         if not again:
             break
     touched[0], touched[1] = now, 1
@@ -209,25 +210,28 @@ def take_over(h, B, pn, x, p, past, lengths, known):
 
 @entry
 def rollout(
-    system, rest, plan, contacts, limits, effort, kept, uniform, clock, k0, steps, x, p, past, lengths, known, every,
-    controls, address, passive, numbers, most, out_q, out_v, out_c, out_n, count,
+    system, rest, watched, settled, plan, contacts, limits, effort, kept, uniform, clock, k0, steps, x, p, past,
+    lengths, known, every, controls, address, passive, numbers, most, out_q, out_v, out_c, out_n, count,
 ):  # fmt: skip
     """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
     past (nu, 3), lengths (3,), known (4,): displacements, lengths and number of the last three steps; contacts of the
     last step; whether there was a step; 1 if the first step moves by h times the rates, as Bruedigam et al. start.
-    rest: speeds below which nothing bounces, see ``bodywise_strikes``; a step in which something does is not taken.
+    rest: speeds below which nothing bounces, see ``bodywise_strikes``; ``watched``, a step in which something does is
+    not taken.
+    settled: whether momenta have what contacts do at the end of a step (``bodywise_arrival``).
     contacts and limits may be None; kept: their variables of the last step (``make_touch``). effort (nv,): bounds of
-    the control. out_c (rows, contacts, 12), out_n (rows,): what contacts did in the step that ends at a row. count: see
-    ``counts``. Returns (steps done, status, row); after a failure x, p are those of the last good step.
+    the control. out_c (contacts, 12), out_n (rows,): what contacts did in the steps that begin at a saved row, and how
+    many each step has; none without rows. count: see ``counts``.
+    Returns (steps done, status, row); after a failure x, p are those of the last good step.
     """
     tree, nu = system.tree, p.size
     f, L = make_work(system, x), make_link_rows(system.loops, system.constraints, tree, 2, False)
     B, E, T = make_bodies(tree, x, node_count(plan)), make_blocks(plan), make_touch(contacts, kept)
-    M = make_rates(plan, tree, x)
+    M, A = make_rates(plan, tree, x), make_arrival(T, plan, tree, x)
     pc, ua, u, c1, pn, control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
     F1, touched = np.zeros((tree.rows.shape[0], 6)), known[1:3]
-    rate_of, mass, saved = np.zeros(nu, np.int64), 0.0, 0
+    rate_of, mass, saved, seen = np.zeros(nu, np.int64), 0.0, 0, 0
     for d in range(nu):
         rate_of[system.coordinates.v[d]] = d
     for i in range(tree.rows.shape[0]):
@@ -284,27 +288,28 @@ def rollout(
         finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn)
         if not all_finite(pn) or out_of_hand(B.x1, B.unit):
             return k, NOT_FINITE, 0
-        if strikes(contacts, plan, system, t, h, x, p, mass, rest, M, E, f, L, u, B, T, touched[0]):
+        if watched and strikes(contacts, plan, system, t, h, x, p, mass, rest, M, E, f, L, u, B, T, touched[0]):
             take_back(contacts, T, had[0])
             touched[0], touched[1], count[ITERATIONS], count[CUTS] = had
             return k, STRIKES, 0
+        if settled and not arrive(
+            T, contacts, limits, system, plan, t, h, numbers, rest[0] + rest[1] * h, mass, B, A, E, f, L, touched[0],
+            ua, pn,
+        ):  # fmt: skip
+            return k, NOT_CONVERGED, worst_contact(contacts, T, touched[0])
         save = (k0 + k + 1) % every == 0
         if save and not coupled_rates(plan, system, t + h, B.x1, pn, mass, M, E, f, L, u):
             return k, NO_RATES, 0
+        if (k0 + k) % every == 0:
+            report_contacts(contacts, T, touched[0], B, out_c, out_n, seen)
+            seen += 1
         take_over(h, B, pn, x, p, past, lengths, known)
         if save:
             positions_out(system.coordinates, x, out_q[saved])
             rates_out(system.coordinates, x, u, out_v[saved])
-            report_contacts(contacts, T, touched[0], B, out_c, out_n, saved)
             count[TOTALS + saved] = count[ITERATIONS]
             saved += 1
     return steps, DONE, 0
-
-
-@entry
-def displacement(tree, x, x1, xi):
-    """``shift_of`` as an entry."""
-    shift_of(tree, x, x1, xi)
 
 
 @entry

@@ -9,7 +9,7 @@ twist e about the point r of each body, its centre of mass at k:
     body b    W + D e_b + sum of couplings + P0 (c + K dq) - C0 lam, and the opposite on the parent a, = 0
     joint     C1^T (e_b - e_a - rho) = 0                     dq = P1^T (e_b - e_a - rho)
     loop      G1 e + eps dlam = -g                           contact  df + Kc G1 e = c0
-    limit     dgamma + gamma/s dphi = (kappa - gamma phi)/s, and the same for inequalities of the user
+    limit     dgamma + gamma/s dphi = (goal - gamma phi)/s, and the same for inequalities of the user
 
 C0, C1 are orthonormal complements of the axes S0, S1 of a joint, at k and k+1; P0 = S0 (S0^T S0)^-1, P1 the same at
 k+1. Rows without mass that belong to one joint (a free, universal, cylindrical or planar one) are folded into it.
@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 from leastaction.kernels._jit import kernel, optional, sweep
 from leastaction.kernels._lanes import ld3, ld6, st3, st6
-from leastaction.kernels.bodywise_bounds import BALL_ANGLE, bound_slope, limit_axis, limit_gap
+from leastaction.kernels.bodywise_bounds import BALL_ANGLE, bound_slope, limit_axis
 from leastaction.kernels.bodywise_contact import contact_at
 from leastaction.kernels.bodywise_recursion import add_blocks, body_block, load_block
 from leastaction.kernels.layout import BALL, IU, KIND, MASS, PARENT, Floats, Ints
@@ -342,13 +342,13 @@ def scaled(s, g):
 
 
 @sweep
-def put_contacts(Z, T, kappa, h, res, values):
+def put_contacts(Z, T, h, res, values):
     """One node of three forces for each contact."""
     for k in range(Z.touch.shape[0]):
         first, cc, ca, ac, cb, bc = (
             Z.touch[k, 0], Z.touch[k, 1], Z.touch[k, 2], Z.touch[k, 3], Z.touch[k, 4], Z.touch[k, 5],
         )  # fmt: skip
-        r0, r1, r2, c0 = contact_at(T, k, kappa)
+        r0, r1, r2, c0 = contact_at(T, k)
         pa, pb = ld3(Z.r, T.ints[k, 1], 0), ld3(Z.r, T.ints[k, 2], 0)
         for e in range(3):
             res[first + e] -= c0[e]
@@ -378,18 +378,18 @@ def along(X, k, c, balls, a):
 
 
 @sweep
-def put_limits(Z, B, T, limits, kappa, h, res, values):
+def put_limits(Z, B, T, limits, h, res, values):
     """One node of one force for each limit."""
     for n in range(Z.bound.shape[0]):
         k, c, first = Z.bound[n, 0], Z.bound[n, 1], Z.bound[n, 2]
         ball = 1 if limits.where[n, 2] == BALL_ANGLE else 0
-        width, product, slope = bound_slope(T.U, n, limit_gap(limits, T.N, n, B.x1), T.N[n, 6])
+        width, product, slope = bound_slope(T, n, T.N[n, 6])
         b, a = Z.links[k, LINK_B], Z.links[k, LINK_A]
         r = ld3(Z.r, b, 0)
         between = sub3(r, ld3(Z.r, a, 0))
         push = along(Z.X0, k, c, ball, (T.N[n, 0], T.N[n, 1], T.N[n, 2]))
         row = along(Z.X1, k, c, ball, limit_axis(limits, T.N, n, B.x1))
-        res[first] -= (kappa - product) / width + slope * dot6(row, opening(Z, B, k, r))
+        res[first] -= (T.goal[n] - product) / width + slope * dot6(row, opening(Z, B, k, r))
         values[Z.bound[n, 3]] += 1.0
         put_row(values, Z.bound[n, 4], row, slope)
         put_column(values, Z.bound[n, 5], 1, 0, push, -h)
@@ -399,12 +399,12 @@ def put_limits(Z, B, T, limits, kappa, h, res, values):
 
 
 @optional(None)
-def put_inequalities(rows, Z, T, kappa, h, res, values):
+def put_inequalities(rows, Z, T, h, res, values):
     """One node of one force for each row of an inequality of the user."""
     nl, o = T.N.shape[0], T.R.G.shape[1] // 2
     for n in range(Z.firsts.shape[0]):
         s, gamma = T.U[nl + n, 0], T.U[nl + n, 1]
-        res[Z.firsts[n, 0]] -= (kappa - gamma * T.R.g[n, 0]) / s
+        res[Z.firsts[n, 0]] -= (T.goal[nl + n] - gamma * T.phi[nl + n]) / s
         values[Z.firsts[n, 1]] += 1.0
     for e in range(Z.uneven.shape[0]):
         n, c, i = Z.uneven[e, 0], Z.uneven[e, 1], Z.uneven[e, 2]

@@ -5,7 +5,7 @@ The parts are the same sweeps, in the same order; between them Python solves the
 program serves both.
 
     now   (t, h, mass) of the step                 drive  (pc, control, active, rate_of): momenta and control of it
-    room  (B, E, f, L, ua, M): scratch memory      found  numbers of an iterate, see FOUND
+    room  (B, E, f, L, ua, M, A): scratch memory   found  numbers of an iterate, see FOUND
 """
 
 # mypy: ignore-errors
@@ -18,8 +18,10 @@ import numpy as np
 from leastaction.kernels._calls import call_control
 from leastaction.kernels._jit import entry
 from leastaction.kernels.bodywise import keep_bodies, make_bodies, move_bodies, out_of_hand, shift_of, shifted
+from leastaction.kernels.bodywise_arrival import arrive, make_arrival
 from leastaction.kernels.bodywise_barrier import find, find_missed, hold_all, scales, too_far
 from leastaction.kernels.bodywise_contact import (
+    aim_at,
     contact_directions,
     make_touch,
     move_contacts,
@@ -49,11 +51,12 @@ from leastaction.kernels.coordinates import positions_out, rates_out
 from leastaction.kernels.explicit import all_finite
 from leastaction.kernels.forward import make_work
 from leastaction.kernels.galerkin_links import make_link_rows
-from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_FINITE, farthest
+from leastaction.kernels.galerkin_step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, farthest
 
 # What ``look`` finds: largest residual, its largest term, widest gap, merit parts, reach, rounding, farthest
-# coordinate; mean and largest product, largest |phi - s|, mean work of it.
-LARGEST, SCALE, GAP, SQUARES, GAPS, REACH, ROUNDING, FARTHEST, MEAN, MOST, OFF, WORK, FOUND = range(13)
+# coordinate; mean and largest product, those of friction and its largest force, largest |phi - s|, mean work of it.
+LARGEST, SCALE, GAP, SQUARES, GAPS, REACH, ROUNDING, FARTHEST = range(8)
+MEAN, MOST, ROUGH, ROUGHEST, GRIP, OFF, WORK, FOUND = range(8, 16)
 
 # What ``look`` does besides.
 PLAIN, STARTING, INSIDE = 0, 1, 2
@@ -64,7 +67,8 @@ def make_room(system, plan, kept, x):
     """Scratch memory of a rollout: bodies, couplings, forces, constraints, contacts, rates."""
     B, f = make_bodies(system.tree, x, node_count(plan)), make_work(system, x)
     L, M = make_link_rows(system.loops, system.constraints, system.tree, 2, False), make_rates(plan, system.tree, x)
-    return B, make_blocks(plan), f, L, make_touch(True, kept), M
+    T = make_touch(True, kept)
+    return B, make_blocks(plan), f, L, T, M, make_arrival(T, plan, system.tree, x)
 
 
 @entry
@@ -74,7 +78,7 @@ def open_step(system, plan, now, x, p, rates, rough, known, past, lengths, addre
     rates: take the guess from the rates instead of the last steps. rough: whether there may be impacts.
     """
     t, h, mass = now
-    B, E, f, L, _, M = room
+    B, E, f, L, _, M, _ = room
     fresh = rates or known[0] == 0 or address != 0
     if fresh and not coupled_rates(plan, system, t, x, p, mass, M, E, f, L, u):
         return False
@@ -99,7 +103,7 @@ def find_contacts(contacts, tree, x, control, h, count, B, T):
 def find_more(contacts, tree, x, h, count, B, T):
     """``find_missed`` as an entry. The solution is the next guess."""
     shift_of(tree, x, B.x1, B.guess)
-    return find_missed(contacts, h, B, T, count)
+    return find_missed(contacts, tree, h, B, T, count)
 
 
 @entry
@@ -123,7 +127,7 @@ def look(touch, system, now, x, drive, closed, what, warm, cold, s0, g0, room, f
     """
     t, h, mass = now
     pc, control, active, rate_of = drive
-    B, _, f, L, ua, _ = room
+    B, _, f, L, ua, _, _ = room
     T, limits, count = touch
     if what == STARTING:
         wider, s0, g0 = s0, 1.0, 1.0
@@ -137,9 +141,9 @@ def look(touch, system, now, x, drive, closed, what, warm, cold, s0, g0, room, f
     if what == STARTING:
         s0, g0 = scales(system.tree, B, h, mass, count)
         s0 *= wider
-        start_contacts(count, T, limits, B.x1, warm, cold, s0, g0)
+        start_contacts(count, T, limits, warm, cold, s0, g0)
     elif what == INSIDE:
-        found[MEAN], found[MOST], found[OFF], found[WORK] = products(count, T, limits, B.x1)
+        found[MEAN : FOUND] = products(count, T, limits)
     return s0, g0
 
 
@@ -152,9 +156,9 @@ def put_guess(tree, x, xi, B):
 
 @entry
 def assemble(touch, system, plan, now, kappa, exact, Z, lam, room, res, values):
-    """The whole system at the present iterate; ``exact``: with nodes of contacts and limits for the barrier kappa."""
+    """The whole system at the present iterate; ``exact``: with nodes of contacts and limits for two barriers kappa."""
     h = now[1]
-    B, E, _, L, _, _ = room
+    B, E, _, L, _, _, _ = room
     T, limits, _ = touch
     res[:] = 0.0
     values[:] = 0.0
@@ -167,26 +171,27 @@ def assemble(touch, system, plan, now, kappa, exact, Z, lam, room, res, values):
     put_joints(Z, B, lam, res, values)
     put_couplings(plan, Z, B, E, res, values)
     if exact:
-        put_contacts(Z, T, kappa, h, res, values)
-        put_limits(Z, B, T, limits, kappa, h, res, values)
-        put_inequalities(T.rows, Z, T, kappa, h, res, values)
+        aim_at(touch[2], T, kappa[0], kappa[1])
+        put_contacts(Z, T, h, res, values)
+        put_limits(Z, B, T, limits, h, res, values)
+        put_inequalities(T.rows, Z, T, h, res, values)
 
 
 @entry
-def direct(touch, system, plan, Z, z, kappa, exact, room):
+def direct(touch, system, plan, Z, z, exact, room):
     """Directions of everything from the solution z; returns the largest step inside all cones."""
-    B, _, _, L, _, _ = room
+    B, _, _, L, _, _, _ = room
     T, limits, count = touch
     spread(system.tree, Z, B, z)
     keep_bodies(system.tree, B)
     keep_links(system.loops, L)
-    return contact_directions(count, T, limits, B.x1, B.y, B.eta, kappa) if exact else math.inf
+    return contact_directions(count, T, limits, B.x1, B.y, B.eta) if exact else math.inf
 
 
 @entry
 def advance(touch, system, plan, alpha, back, s0, g0, exact, room):
     """A part alpha of the directions; ``back`` above 0 puts contacts back to the curve of that barrier."""
-    B, _, _, L, _, _ = room
+    B, _, _, L, _, _, _ = room
     T, limits, count = touch
     move_bodies(system.tree, B, alpha)
     move_links(system.loops, plan, B, L, alpha)
@@ -194,15 +199,20 @@ def advance(touch, system, plan, alpha, back, s0, g0, exact, room):
         move_contacts(count, T, limits, alpha)
         if back > 0.0:
             rows_at_end(count, B, T)
-            start_contacts(count, T, limits, B.x1, back, False, s0, g0)
+            start_contacts(count, T, limits, back, False, s0, g0)
 
 
 @entry
-def close_step(system, plan, now, x, p, drive, past, lengths, known, u, out_q, out_v, saved, room):
-    """Take the step over into x, p; save it where ``saved`` is a row and not -1. Returns (status, row)."""
+def close_step(touch, contacts, slowest, settled, numbers, system, plan, now, x, p, drive, past, lengths, known, u,
+               out_q, out_v, saved, room):  # fmt: skip
+    """Take the step over into x, p; save it where ``saved`` is a row and not -1. Returns (status, row).
+
+    settled: whether momenta have what contacts do at the end of the step (``bodywise_arrival``).
+    """
     t, h, mass = now
     _, control, active, _ = drive
-    B, E, f, L, ua, M = room
+    B, E, f, L, ua, M, A = room
+    T, limits, count = touch
     far = turned_too_far(system.tree, B)
     if far > 0:
         return TURNED_TOO_FAR, far
@@ -210,6 +220,10 @@ def close_step(system, plan, now, x, p, drive, past, lengths, known, u, out_q, o
     finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn)
     if not all_finite(pn) or out_of_hand(B.x1, B.unit):
         return NOT_FINITE, 0
+    if settled and not arrive(
+        T, contacts, limits, system, plan, t, h, numbers, slowest, mass, B, A, E, f, L, count, ua, pn
+    ):
+        return NOT_CONVERGED, 0
     if saved >= 0 and not coupled_rates(plan, system, t + h, B.x1, pn, mass, M, E, f, L, u):
         return NO_RATES, 0
     take_over(h, B, pn, x, p, past, lengths, known)
@@ -220,6 +234,6 @@ def close_step(system, plan, now, x, p, drive, past, lengths, known, u, out_q, o
 
 
 @entry
-def report(T, count, B, out_c, out_n, saved):
-    """What the contacts of the step did, into row ``saved`` of out_c and out_n."""
-    report_contacts(True, T, count, B, out_c, out_n, saved)
+def report(T, count, B, out_c, out_n, seen):
+    """What the contacts of the step did, into out_c and out_n behind those of ``seen`` steps before it."""
+    report_contacts(True, T, count, B, out_c, out_n, seen)

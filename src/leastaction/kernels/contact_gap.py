@@ -134,7 +134,7 @@ def rim_gap(F, k, Ra, xa, xb, eb):
     return dot3(n, w) - rb, n, x, axpy3(rb, n, sub3(x, w))
 
 
-@kernel
+@sweep
 def gap(kind, F, k, Ra, pa, Rb, pb):
     """Gap phi, normal n, derivatives ga and gb (6 each) and touching points ca, cb of contact k of the table F."""
     xa, xb = add3(pa, matvec(Ra, row3(F, k, XA))), add3(pb, matvec(Rb, row3(F, k, XB)))

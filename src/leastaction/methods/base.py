@@ -253,14 +253,15 @@ class Method(ABC):
             raise ConvergenceError(f"{self.label}: {chunk.failure}{end}", state=state)
         return model.state(chunk.q[0], chunk.v[0], state.t + dt)
 
-    def contacts(
-        self, model: Model, state: State, control: Any, dt: float, end: FloatArray | None = None
-    ) -> FloatArray:
-        """Contacts of the step that begins at a state, one row each; a method without contact has none.
-
-        end: the coordinates at the end of the step, if they are known.
-        """
+    def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
+        """Contacts of the step that begins at a state, one row each; a method without contact has none."""
         return np.zeros((0, 12))
+
+    def replay(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
+    ) -> tuple[Chunk, list[FloatArray]]:
+        """``rollout``, with the contacts of each step that begins at a saved row."""
+        return self.rollout(model, memory, clock, k, steps, every, control), []
 
     def contact_pairs(self, model: Model) -> tuple[tuple[str, str], ...]:
         """Names of the two bodies of every pair that may touch."""

@@ -29,8 +29,8 @@ from leastaction.model.checks import FloatArray
 from leastaction.model.contacts import ContactTable
 from leastaction.model.model import Model, State
 
-Advance = Callable[[Memory, float, float], tuple[str | None, FloatArray]]
-"""Take one plastic step: (memory, t, h) -> why it failed, and its contacts (contacts, 12)."""
+Advance = Callable[[Memory, float, float, bool], tuple[str | None, FloatArray]]
+"""Take one plastic step: (memory, t, h, whether contacts act at its end) -> why it failed, its contacts (n, 12)."""
 
 Bounds = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Limits and inequalities at coordinates q: gaps (m,) and the rows (m, nv) of their rates."""
@@ -167,29 +167,32 @@ def step_with_impacts(
     t: float,
     h: float,
     rest_speed: float,
-) -> tuple[str | None, Memory, int]:
-    """One step from a memory; returns why it failed, the memory at its end, and the number of impacts.
+) -> tuple[str | None, Memory, int, list[tuple[float, FloatArray]]]:
+    """One step from a memory: why it failed, the memory at its end, number of impacts, contacts of its pieces.
+
+    A piece between impacts has its length and its contacts (n, 12).
 
     ``bounds``: limits and inequalities, which an impact closes too; ``barrier``: as in ``held_rows``.
     """
-    end, impacts = t + h, 0
+    end, impacts, pieces = t + h, 0, list[tuple[float, FloatArray]]()
     e, mu = table.contacts.numbers[:, 1], table.contacts.numbers[:, 0]
     while True:
         left = end - t
         trial = _copy(memory)
-        failure, found = advance(trial, t, left)
+        failure, found = advance(trial, t, left, True)
         if failure is not None:
-            return failure, memory, impacts
+            return failure, memory, impacts, pieces
         q, v = state(memory)
         here = touch_at(model, trial, q)
         bounce = bouncing(here, found, v, e, rest_speed, left)
         if not bounce.any() or impacts == _MOST_IMPACTS:
-            return None, trial, impacts
+            return None, trial, impacts, [*pieces, (left, found)]
 
         # up to the touch
-        failure, part, at, q, v = _locate(model, state, advance, memory, trial, here, bounce, q, v, t, left)
+        failure, part, at, q, v, found = _locate(model, state, advance, memory, trial, here, bounce, q, v, t, left)
         if failure is not None:
-            return failure, memory, impacts
+            return failure, memory, impacts, pieces
+        pieces.append((part, found))
 
         # the jump, at everything that touches and at every bound that is closed
         speed = -np.einsum("knv,v->kn", at.J, v)[:, 0]
@@ -204,7 +207,7 @@ def step_with_impacts(
         impacts += 1
         t += part
         if end - t <= 1e-9 * h:
-            return None, memory, impacts
+            return None, memory, impacts, pieces
 
 
 def bouncing(
@@ -232,9 +235,12 @@ def _tolerance(length: float, speed: Any) -> Any:
 def _locate(
     model: Model, state: Any, advance: Advance, memory: Memory, frozen: Memory, here: Touch,
     bounce: NDArray[np.bool_], q: FloatArray, v: FloatArray, t: float, left: float,
-) -> tuple[str | None, float, Touch, FloatArray, FloatArray]:  # fmt: skip
-    """Time into the step at which the first of the striking contacts touches, with what touches, q and v there."""
-    low, high, part = 0.0, left, 0.0
+) -> tuple[str | None, float, Touch, FloatArray, FloatArray, FloatArray]:  # fmt: skip
+    """Time into the step at which the first of the striking contacts touches, with what touches, q and v there.
+
+    Besides, the contacts up to there.
+    """
+    low, high, part, seen = 0.0, left, 0.0, np.zeros((0, 12))
     for _ in range(_MOST_TRIALS):
         # Newton's step towards half of the tolerance, on the gap that closes first; kept between open and closed
         speed = -(here.J[bounce, 0] @ v)
@@ -246,19 +252,20 @@ def _locate(
         ahead = part + float(np.min(np.where(speed > 0.0, away / np.maximum(speed, 1e-300), np.inf)))
         ahead = ahead if low < ahead < high else 0.5 * (low + high)
         now = _copy(memory)
-        failure, _ = advance(now, t, ahead)
+        # the velocity before the touch
+        failure, found = advance(now, t, ahead, False)
         if failure is not None:
-            return failure, part, here, q, v
+            return failure, part, here, q, v, seen
         q1, v1 = state(now)
         then = touch_at(model, frozen, q1)
         # beyond the touch only the force of the contact keeps the points apart
         if (then.gap[bounce] < 0.1 * _tolerance(left, then.J[bounce, 0] @ v1)).any():
             high = ahead
         else:
-            low, part, here, q, v = ahead, ahead, then, q1, v1
+            low, part, here, q, v, seen = ahead, ahead, then, q1, v1, found
         if high - low <= 1e-12 * left:
             break
-    return None, part, here, q, v
+    return None, part, here, q, v, seen
 
 
 def _copy(memory: Memory) -> Memory:

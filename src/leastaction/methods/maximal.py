@@ -34,7 +34,7 @@ from leastaction.methods.maximal_bounds import (
     pyramid,
 )
 from leastaction.methods.maximal_checks import FAILURES, check_apart, failure_words, too_fast
-from leastaction.methods.maximal_contacts import expect, mean_contacts, step_fields
+from leastaction.methods.maximal_contacts import mean_contacts, step_fields
 from leastaction.methods.maximal_fourth import SUPPORTS as FOURTH
 from leastaction.methods.maximal_fourth import past_fields, past_of, roll
 from leastaction.methods.maximal_linear import PARAMETERS, NoStepError, Problem, step_derivative
@@ -51,6 +51,9 @@ _STRIKES = FAILURES[5]
 
 # A step with contacts that finds no solution is taken again in so many parts.
 _PARTS = (2, 4, 8, 16)
+
+# Contacts that a replay looks at in one call, at most, where all that may be are there.
+_ROOM = 1 << 16
 
 
 @final
@@ -197,33 +200,66 @@ class Maximal(Method):
         """
         if self._order == 4:
             return roll(model, memory, clock, k, steps, every, control, efforts(model), self.solver)
-        parts = [self._roll(model, memory, clock, k, steps, every, control)[0]]
-        done = parts[0].steps
+        return self._roll_on(model, memory, clock, k, steps, every, control, None)
+
+    def replay(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
+    ) -> tuple[Chunk, list[FloatArray]]:
+        """``rollout``, with the contacts (n, 12) of every step that begins at a saved row."""
+        if touch_of(model) is None or self._order == 4:
+            return super().replay(model, memory, clock, k, steps, every, control)
+        capacity = max(cast(Touching, touch_of(model)).table.capacity, 1)
+        log: list[FloatArray] = []
+        parts: list[Chunk] = []
+        done = 0
+        while not parts or (done < steps and parts[-1].failure is None):
+            # so many at once as there is room for
+            some = min(steps - done, max(1, _ROOM // capacity) * every)
+            parts.append(self._roll_on(model, memory, clock, k + done, some, every, control, log))
+            done += parts[-1].steps
+        return joined(parts), log
+
+    def _roll_on(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control,
+        log: list[FloatArray] | None,
+    ) -> Chunk:  # fmt: skip
+        """Rollouts and steps that need care, one after the other; their contacts into the log, if there is one."""
+        seen: bool = log is not None
+
+        def note(found: list[FloatArray]) -> None:
+            if log is not None:
+                log.extend(found)
+
+        chunk, found = self._roll(model, memory, clock, k, steps, every, control, logged=seen)
+        parts, done = [chunk], chunk.steps
+        note(found)
         while parts[-1].failure is not None and touch_of(model) is not None:
+            more: FloatArray | None = None
             if parts[-1].failure == _STRIKES:
-                parts.append(self._impact_step(model, memory, clock, k + done, every, control))
+                chunk, more = self._impact_step(model, memory, clock, k + done, every, control)
+                parts.append(chunk)
             if parts[-1].failure is not None:
                 finer = self._finer_step(model, memory, clock, k + done, every, control)
                 if finer is None:
                     break
-                parts.append(finer)
+                chunk, more = finer
+                parts.append(chunk)
+            if more is not None and (k + done) % every == 0:
+                note([more])
             done += parts[-1].steps
             if done == steps:
                 break
-            parts.append(self._roll(model, memory, clock, k + done, steps - done, every, control)[0])
-            done += parts[-1].steps
+            chunk, found = self._roll(model, memory, clock, k + done, steps - done, every, control, logged=seen)
+            parts.append(chunk)
+            note(found)
+            done += chunk.steps
         return joined(parts)
 
-    def contacts(
-        self, model: Model, state: State, control: Any, dt: float, end: FloatArray | None = None
-    ) -> FloatArray:
-        """Contacts of the step that begins at a state, (contacts, 12): see ``kernels.bodywise_contact``.
-
-        end: the coordinates (nq,) at its end, if they are known, from which the solution is looked for.
-        """
+    def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
+        """Contacts of the step that begins at a state, (contacts, 12): see ``kernels.bodywise_contact``."""
         if self._order == 4:
-            return super().contacts(model, state, control, dt, end)
-        found, strikes = self._touching(model, state, control, dt, end)
+            return super().contacts(model, state, control, dt)
+        found, strikes = self._touching(model, state, control, dt)
         # what bounces in this step is no force
         return found[~strikes]
 
@@ -254,7 +290,9 @@ class Maximal(Method):
         bounds = efforts(model)
         tau = np.clip(np.zeros(model.nv) if control is None else model.check_v(control, "control"), -bounds, bounds)
         touching, kept, numbers, iterations = self._contact_numbers(model, memory)
-        problem = Problem(model, state, tau, dt, memory, couplings(model), touching, kept, numbers, iterations)
+        rest, more = self._rest(model)
+        plan, slowest = couplings(model), rest + more * dt
+        problem = Problem(model, state, tau, dt, memory, plan, touching, kept, numbers, iterations, slowest)
         try:
             return step_derivative(problem, bounds, parameters)
         except NoStepError as error:
@@ -263,7 +301,7 @@ class Maximal(Method):
             raise ConvergenceError(f"{self.label}: {failure}{end}", state=state) from error
 
     def _touching(
-        self, model: Model, state: State, control: Any, dt: float, end: FloatArray | None = None
+        self, model: Model, state: State, control: Any, dt: float
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Contacts (n, 12) of a plastic step from a state, and which of them bounce (n,)."""
         tau = np.zeros((0, model.nv)) if control is None else model.check_v(control, "control")[None]
@@ -271,8 +309,6 @@ class Maximal(Method):
             # a run takes a step without a solution in parts, too
             memory, each, struck = self._begin(model, state), [], []
             memory["known"][3] = 0
-            if end is not None and parts == 1:
-                expect(model, memory, end, dt)
             for i in range(parts):
                 clock = Clock(state.t + i * dt / parts, dt / parts)
                 q, v = (state.q, state.v) if i == 0 else self.state(model, memory)
@@ -280,13 +316,13 @@ class Maximal(Method):
                 model.raise_pending()
                 if chunk.failure is not None:
                     break
-                each.append(rows)
-                struck.append(self._striking(model, memory, rows, q, v, dt, dt / parts))
+                each += rows or [np.zeros((0, 12))]
+                struck.append(self._striking(model, memory, each[-1], q, v, dt, dt / parts))
             if len(each) == parts:
                 break
         else:
             raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
-        return mean_contacts(each, struck)
+        return mean_contacts(each, struck, [dt / parts] * parts)
 
     def _striking(
         self, model: Model, memory: Memory, found: FloatArray, q: FloatArray, v: FloatArray, dt: float, length: float
@@ -307,17 +343,22 @@ class Maximal(Method):
 
     def _finer_step(
         self, model: Model, memory: Memory, clock: Clock, k: int, every: int, control: Control
-    ) -> Chunk | None:
-        """Step k in 2, 4, ... equal parts; None if no number of them has a solution, and the memory is as it was."""
+    ) -> tuple[Chunk, FloatArray] | None:
+        """Step k in 2, 4, ... equal parts, with its contacts.
+
+        None if no number of them has a solution; the memory is then as it was.
+        """
         t, h, held = clock.at(k), clock.length(k), self._held(model, memory, clock, k, control)
         for parts in _PARTS:
-            trial = {name: array.copy() for name, array in memory.items()}
+            trial, each = {name: array.copy() for name, array in memory.items()}, []
             counters = {"iterations": 0, "restarts": 0, "finer steps": 1}
             for i in range(parts):
                 short = Clock(t + i * h / parts, h / parts)
-                part = self._roll(model, trial, short, 0, 1, 1, held)[0]
+                part, found = self._roll(model, trial, short, 0, 1, 1, held, logged=True)
                 if part.failure == _STRIKES:
-                    part = self._impact_step(model, trial, short, 0, 1, held)
+                    part, more = self._impact_step(model, trial, short, 0, 1, held)
+                    found = [more]
+                each += found
                 for name, count in part.counters.items():
                     counters[name] = counters.get(name, 0) + count
                 if part.failure is not None:
@@ -327,16 +368,19 @@ class Maximal(Method):
                     array[...] = trial[name]
                 rows = saved_rows(k, 1, every)
                 iterations = np.full(rows, counters["iterations"], dtype=np.int64)
-                return Chunk(1, None, part.q[:rows], part.v[:rows], counters, iterations, counters["iterations"])
+                spent = counters["iterations"]
+                none = [np.zeros(len(rows_of), dtype=bool) for rows_of in each]
+                contacts = mean_contacts(each, none, [h / parts] * parts)[0]
+                return Chunk(1, None, part.q[:rows], part.v[:rows], counters, iterations, spent), contacts
         return None
 
-    def _contact_numbers(self, model: Model, memory: Memory) -> tuple[Any, Any, tuple[float, float, float], int]:
-        """What may touch, its variables, (tolerance, barrier, barrier of a warm start) and iterations."""
+    def _contact_numbers(self, model: Model, memory: Memory) -> tuple[Any, Any, tuple[float, float, float, float], int]:
+        """What may touch, its variables, the numbers of ``kernels.bodywise_barrier.solve_contact`` and iterations."""
         from leastaction.kernels.bodywise_bounds import Beside
 
         touching, solver = touch_of(model), self.solver
         if touching is None:
-            return None, None, (solver.tolerance, 0.0, 0.0), solver.iterations
+            return None, None, (solver.tolerance, 0.0, 0.0, 0.0), solver.iterations
         if not isinstance(solver, InteriorPoint):
             # what a user chose for Newton's method
             given = {key: getattr(solver, key) for key in ("tolerance", "iterations")}
@@ -345,26 +389,29 @@ class Maximal(Method):
         beside = Beside(touching.limits, rows, None if isinstance(self.cone, str) else pyramid(self.cone))
         kept = (*(memory[name] for name in ("contacts", "features", "contact_forces", "limit_forces")), beside)
         weight = model.total_mass * (float(np.linalg.norm(model.system.tree.gravity)) or 10.0)
-        return touching, kept, (solver.tolerance, solver.barrier * weight, solver.warm * weight), solver.iterations
+        barriers = (solver.barrier * weight, solver.warm * weight, solver.creep * weight)
+        return touching, kept, (solver.tolerance, *barriers), solver.iterations
 
     def _rest(self, model: Model) -> tuple[float, float]:
         """Speed below which nothing bounces, m/s, and what each second of a step adds to it."""
         g = float(np.linalg.norm(model.system.tree.gravity))
         return (0.0, 2.0 * g) if self.rest_speed is None else (self.rest_speed, 0.0)
 
-    def _impact_step(self, model: Model, memory: Memory, clock: Clock, k: int, every: int, control: Control) -> Chunk:
-        """Step k, cut at its impacts."""
+    def _impact_step(
+        self, model: Model, memory: Memory, clock: Clock, k: int, every: int, control: Control
+    ) -> tuple[Chunk, FloatArray]:
+        """Step k, cut at its impacts, and its contacts; what bounces is no force."""
         counters, held = {"iterations": 0, "restarts": 0}, self._held(model, memory, clock, k, control)
 
-        def advance(trial: Memory, t: float, h: float) -> tuple[str | None, FloatArray]:
-            chunk, found = self._roll(model, trial, Clock(t, h), 0, 1, 1, held, seen=True)
+        def advance(trial: Memory, t: float, h: float, settled: bool) -> tuple[str | None, FloatArray]:
+            chunk, found = self._roll(model, trial, Clock(t, h), 0, 1, 1, held, seen=True, settled=settled)
             for name in counters:
                 counters[name] += chunk.counters[name]
-            return chunk.failure, found
+            return chunk.failure, found[0] if found else np.zeros((0, 12))
 
         h, (rest, more) = clock.length(k), self._rest(model)
         barrier = self._contact_numbers(model, memory)[2][1]
-        failure, after, impacts = step_with_impacts(
+        failure, after, impacts, pieces = step_with_impacts(
             model, cast(Touching, touch_of(model)).table, partial(bound_rows, model), barrier,
             partial(self._begin, model), partial(self.state, model), advance, memory, clock.at(k), h, rest + more * h,
         )  # fmt: skip
@@ -372,13 +419,15 @@ class Maximal(Method):
         if failure is not None:
             # impacts of a step that is not taken do not count
             none = np.zeros((0, model.nq)), np.zeros((0, model.nv)), {**counters, "impacts": 0}
-            return Chunk(0, failure, *none, np.zeros(0, dtype=np.int64), spent)
+            return Chunk(0, failure, *none, np.zeros(0, dtype=np.int64), spent), np.zeros((0, 12))
         for name, array in memory.items():
             array[...] = after[name]
         rows = saved_rows(k, 1, every)
         q, v = self.state(model, memory)
         iterations = np.full(rows, spent, dtype=np.int64)
-        return Chunk(1, None, q[None][:rows], v[None][:rows], {**counters, "impacts": impacts}, iterations, spent)
+        chunk = Chunk(1, None, q[None][:rows], v[None][:rows], {**counters, "impacts": impacts}, iterations, spent)
+        none_struck = [np.zeros(len(found), dtype=bool) for _, found in pieces]
+        return chunk, mean_contacts([found for _, found in pieces], none_struck, [part for part, _ in pieces])[0]
 
     def contact_pairs(self, model: Model) -> tuple[tuple[str, str], ...]:
         """Names of the two bodies of every pair that may touch; the ground is "world"."""
@@ -387,17 +436,21 @@ class Maximal(Method):
 
     def _roll(
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control,
-        seen: bool = False,
-    ) -> tuple[Chunk, FloatArray]:  # fmt: skip
-        """The steps, up to one in which something strikes; or one plastic step with the contacts ``seen`` in it."""
+        seen: bool = False, settled: bool = True, logged: bool = False,
+    ) -> tuple[Chunk, list[FloatArray]]:  # fmt: skip
+        """The steps, up to one in which something strikes; or one plastic step with the contacts ``seen`` in it.
+
+        ``settled``: velocities are those after what contacts do at the end of a step. ``logged``: with the contacts of
+        every step that begins at a saved row.
+        """
         from leastaction.kernels import bodywise_step
 
         nullspace, rest = self.choice.linear == "nullspace", (math.inf, 0.0)
-        if "restitution" in model.features and not seen:
-            if not nullspace and steps > 0:
+        if "restitution" in model.features:
+            if not nullspace and not seen and steps > 0:
                 # what the others leave to look at is one step
                 none = np.zeros((0, model.nq)), np.zeros((0, model.nv)), {"iterations": 0, "restarts": 0}
-                return Chunk(0, _STRIKES, *none, np.zeros(0, dtype=np.int64)), np.zeros((0, 12))
+                return Chunk(0, _STRIKES, *none, np.zeros(0, dtype=np.int64)), []
             rest = self._rest(model)
         rows = saved_rows(k, steps, every)
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
@@ -405,11 +458,12 @@ class Maximal(Method):
         passive = model.system.passive
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free))
         touching, kept, numbers, iterations = self._contact_numbers(model, memory)
-        found = np.zeros((int(seen), touching.table.capacity if touching else 0, 12))
-        counts = np.zeros(int(seen), dtype=np.int64)
-        roll = partial(bodywise_step.rollout, model.system, rest) if nullspace else partial(rollout, model, self.choice)
+        begun = -(-(k + steps) // every) - -(-k // every) if (seen or logged) and touching else 0
+        found = np.zeros((begun * touching.table.capacity if touching else 0, 12))
+        counts = np.zeros(begun, dtype=np.int64)
+        roll = partial(bodywise_step.rollout, model.system) if nullspace else partial(rollout, model, self.choice)
         done, status, row = roll(
-            couplings(model), touching.table.contacts if touching else None,
+            rest, not seen, settled, couplings(model), touching.table.contacts if touching else None,
             touching.limits if touching else None, efforts(model), kept, clock.uniform, clock.table(k, steps), k, steps,
             memory["x"], memory["p"], memory["past"], memory["lengths"], memory["known"], every,
             control.array[k : k + steps], address, active, numbers, iterations, q, v, found, counts, count,
@@ -427,7 +481,8 @@ class Maximal(Method):
             chunk.counters = {"iterations": chunk.counters["iterations"], "restarts": chunk.counters["backtracks"]}
         if "restitution" in model.features and not seen:
             chunk.counters["impacts"] = 0
-        return chunk, found[0, : counts[0]] if seen else np.zeros((0, 12))
+        begun = -(-(k + done) // every) - -(-k // every) if begun else 0
+        return chunk, np.split(found[: counts[:begun].sum()], np.cumsum(counts[:begun])[:-1]) if begun else []
 
 
 def _check_cone(cone: Any) -> str | int:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.kernels.contact_layout import FLOAT_WIDTH, INT_WIDTH, RIM
-from leastaction.methods.base import Memory
 from leastaction.methods.maximal_bounds import inequality_count
 from leastaction.methods.memory import TINY, Field, numbers
 from leastaction.model.checks import FloatArray
@@ -34,28 +33,19 @@ def step_fields(model: Model, touching: Any, cone: str | int) -> dict[str, Field
     return out
 
 
-def expect(model: Model, memory: Memory, end: FloatArray, dt: float) -> None:
-    """Let the next step be looked for where it is known to end: as if the last one had moved as far."""
-    from leastaction.kernels import bodywise_step, legendre
-
-    x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
-    legendre.enter(model.system, end.copy(), np.zeros(model.nv), x, u, p)
-    moved = np.zeros(model.nv)
-    bodywise_step.displacement(model.system.tree, memory["x"], x, moved)
-    memory["past"][:, 0], memory["lengths"][0], memory["known"][0] = moved, dt, 1
-
-
 def mean_contacts(
-    parts: Sequence[FloatArray], struck: Sequence[NDArray[np.bool_]]
+    parts: Sequence[FloatArray], struck: Sequence[NDArray[np.bool_]], lengths: Sequence[float]
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Contacts (n, 12) of a step from those of its equal parts, and which bounce (n,); ``kernels.bodywise_contact``.
+    """Contacts (n, 12) of a step from those of its parts, and which bounce (n,); ``kernels.bodywise_contact``.
 
     Forces are means over the step and act at their mean point; gaps are those at the end, slips are added up. Parts may
     touch at different features; one that bounces in any of them bounces.
     """
     if len(parts) == 1:
         return parts[0], struck[0]
+    share = np.asarray(lengths) / sum(lengths)
     rows, bounced = np.concatenate(parts), np.concatenate(struck)
+    rows[:, 3:7] *= np.repeat(share, [len(part) for part in parts])[:, None]
     # the same feature of the same pair, seen from the same body
     _, which = np.unique(rows[:, [0, 1, 11]], axis=0, return_inverse=True)
     out = np.zeros((int(which.max(initial=-1)) + 1, 12))
@@ -64,7 +54,7 @@ def mean_contacts(
         mine = rows[which.ravel() == k]
         push = np.maximum(mine[:, 3], 1e-300)
         out[k] = mine[-1]
-        out[k, 3:7] = mine[:, 3:7].sum(axis=0) / len(parts)
+        out[k, 3:7] = mine[:, 3:7].sum(axis=0)
         out[k, 7:10] = push @ mine[:, 7:10] / push.sum()
         out[k, 10] = mine[:, 10].sum()
         bounces[k] = bounced[which.ravel() == k].any()

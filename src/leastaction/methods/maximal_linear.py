@@ -48,7 +48,10 @@ def _raise_first(*owners: Model) -> None:
 
 @dataclass
 class Problem:
-    """One step: model, start, control (nv,), length, memory at the start, and what the solver is told."""
+    """One step: model, start, control (nv,), length, memory at the start, and what the solver is told.
+
+    slowest: speed below which nothing bounces.
+    """
 
     model: Model
     state: State
@@ -58,8 +61,9 @@ class Problem:
     plan: Any
     touching: Any
     kept: Any
-    numbers: tuple[float, float, float]
+    numbers: tuple[float, float, float, float]
     iterations: int
+    slowest: float
 
     def along(
         self,
@@ -88,9 +92,9 @@ class Problem:
         out_x, out_p, x1, p1 = np.zeros_like(X), np.zeros_like(P), np.zeros(model.nq), np.zeros(n)
         systems = tuple(owner.system for owner in owners)
         status, row = bodywise_linear.linearize(
-            model.system, systems, self.plan, contacts, touching.limits if touching else None, kept, self.state.t,
-            self.dt, self.memory["x"], self.memory["p"], self.tau, True, self.numbers, self.iterations, X, P, U, far,
-            dmu, out_x, out_p, x1, p1,
+            model.system, systems, self.plan, contacts, contacts if "restitution" in model.features else None,
+            self.slowest, touching.limits if touching else None, kept, self.state.t, self.dt, self.memory["x"],
+            self.memory["p"], self.tau, True, self.numbers, self.iterations, X, P, U, far, dmu, out_x, out_p, x1, p1,
         )  # fmt: skip
         _raise_first(model, *owners)
         if status:
@@ -239,9 +243,10 @@ def _by_barrier(problem: Problem) -> FloatArray:
     model, ends = problem.model, []
     if problem.touching is None:
         return np.zeros(2 * model.nv)
-    tolerance, barrier, warm = problem.numbers
+    tolerance, barrier, *more = problem.numbers
     for sign in (1.0, -1.0):
-        other = replace(problem, numbers=(tolerance, barrier * (1.0 + sign * _BARRIER), warm))
+        larger = 1.0 + sign * _BARRIER
+        other = replace(problem, numbers=(tolerance, barrier * larger, more[0], more[1] * larger))
         ends.append(other.along(*other.starts(0), np.zeros(0))[1])
     change = difference(model, ends[1].q, ends[0].q), ends[0].v - ends[1].v
     return np.concatenate(change) / (2.0 * _BARRIER)

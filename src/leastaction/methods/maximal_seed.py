@@ -149,7 +149,7 @@ def _norm(step: Stepper, variables: Variables, closed: bool) -> float:
     """The system at the iterate, and the norm of its left-hand sides in the units of the paper."""
     variables.put_forces()
     step.look(closed, step.parts.PLAIN)
-    step.assemble(0.0, exact=False)
+    step.assemble(exact=False)
     variables.rows()
     return _size(step)
 
@@ -171,7 +171,7 @@ def solve_seed(step: Stepper, xi: FloatArray, count: Any) -> bool:
     # never below rounding
     floor = 100.0 * float(step.found[step.parts.ROUNDING]) / step.now[1]
     while math.isfinite(norm) and steps < 4 * step.most:
-        if step.direction(0.0, exact=False) is None:
+        if step.direction(exact=False) is None:
             break
         steps += 1
         before, lam = variables.z.copy(), step.lam.copy()

@@ -93,7 +93,7 @@ class Stepper:
         contacts: what may touch, or None.
         limits: enforced limits as kernels read them.
         kept: variables of contacts and limits that the method's memory holds.
-        numbers: tolerance, barrier, barrier of a warm start.
+        numbers: tolerance, barrier, barrier of a warm start, barrier of friction for each second of a step.
         most: most iterations.
         x: coordinates of the rows, for their type.
     """
@@ -106,7 +106,7 @@ class Stepper:
         contacts: Any,
         limits: Any,
         kept: Any,
-        numbers: tuple[float, float, float],
+        numbers: tuple[float, float, float, float],
         most: int,
         x: FloatArray,
     ) -> None:
@@ -115,15 +115,16 @@ class Stepper:
 
         self.model, self.choice, self.couplings, self.contacts = model, choice, plan, contacts
         self.system, self.limits, self.numbers, self.most, self.parts = model.system, limits, numbers, most, parts
-        self.B, self.E, self.f, self.L, self.T, rates = parts.make_room(self.system, plan, kept, x)
+        self.B, self.E, self.f, self.L, self.T, rates, arrival = parts.make_room(self.system, plan, kept, x)
         nu = len(model.system.tree.rates)
         self.pc, self.ua, self.u, self.control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
         self.rate_of = np.argsort(model.system.coordinates.v)
         self.mass = float(model.system.tree.const[:, MASS].sum())
-        self.room = (self.B, self.E, self.f, self.L, self.ua, rates)
+        self.room = (self.B, self.E, self.f, self.L, self.ua, rates, arrival)
         self.found, self.x, self.count = np.zeros(parts.FOUND), x, 0
         self.now, self.drive = (0.0, 0.0, self.mass), (self.pc, self.control, False, self.rate_of)
         self.whole: Any = None
+        self.bouncing = contacts if "restitution" in model.features else None
 
     # --- parts of a step --------------------------------------------------------------------------------------------
     @property
@@ -144,12 +145,12 @@ class Stepper:
             (parts.put_guess, (tree, x, self.B.guess, self.B)),
             (parts.look, (self.touch, system, self.now, x, drive, True, 0, 0.0, False, 1.0, 1.0, self.room,
                           self.found)),
-            (parts.assemble, (self.touch, system, plan, self.now, 0.0, True, self.whole, self.lam, self.room, self.res,
-                              self.values)),
-            (parts.direct, (self.touch, system, plan, self.whole, self.res, 0.0, True, self.room)),
+            (parts.assemble, (self.touch, system, plan, self.now, (0.0, 0.0), True, self.whole, self.lam, self.room,
+                              self.res, self.values)),
+            (parts.direct, (self.touch, system, plan, self.whole, self.res, True, self.room)),
             (parts.advance, (self.touch, system, plan, 1.0, 0.0, 1.0, 1.0, True, self.room)),
-            (parts.close_step, (system, plan, self.now, x, p, drive, past, lengths, known, self.u, *out[:2], 0,
-                                self.room)),
+            (parts.close_step, (self.touch, self.bouncing, 0.0, True, self.numbers, system, plan, self.now, x, p, drive,
+                                past, lengths, known, self.u, *out[:2], 0, self.room)),
         ]  # fmt: skip
         if self.contacts is not None:
             todo.append((parts.find_contacts, (self.contacts, tree, x, self.control, 0.1, 0, self.B, self.T)))
@@ -189,14 +190,14 @@ class Stepper:
         self.res, self.values = np.zeros(self.plan.size), np.zeros(len(self.plan.rows))
         self.lam = np.zeros(self.plan.size)
 
-    def assemble(self, kappa: float, exact: bool = True) -> None:
-        """The whole system at the iterate."""
+    def assemble(self, kappa: tuple[float, float] = (0.0, 0.0), exact: bool = True) -> None:
+        """The whole system at the iterate, for barriers of gaps and of friction."""
         self.parts.assemble(
             self.touch, self.system, self.couplings, self.now, kappa, exact, self.whole, self.lam, self.room, self.res,
             self.values,
         )  # fmt: skip
 
-    def direction(self, kappa: float, exact: bool = True) -> float | None:
+    def direction(self, exact: bool = True) -> float | None:
         """Solve for the directions; the largest step inside all cones, or None where there is no solution."""
         eps = 0.0 if self.E is None else float(self.E.eps[0])
         held = None
@@ -207,7 +208,7 @@ class Stepper:
         if z is None:
             return None
         self.z = z
-        longest = self.parts.direct(self.touch, self.system, self.couplings, self.whole, z, kappa, exact, self.room)
+        longest = self.parts.direct(self.touch, self.system, self.couplings, self.whole, z, exact, self.room)
         return float(longest)
 
     def advance(self, alpha: float, back: float = 0.0, s0: float = 1.0, g0: float = 1.0, exact: bool = True) -> None:
@@ -264,8 +265,8 @@ def solve_smooth(step: Stepper, straight: bool, count: Any) -> bool:
         if math.isfinite(merit) and merit <= (1.0 - 1.0e-4 * alpha) * before:
             if steps == step.most:
                 break
-            step.assemble(0.0)
-            if step.direction(0.0) is None:
+            step.assemble()
+            if step.direction() is None:
                 break
             steps += 1
             before, size_before, gap_before, alpha = merit, largest, gap, 1.0
@@ -290,18 +291,21 @@ def solve_smooth(step: Stepper, straight: bool, count: Any) -> bool:
 # --- contacts and limits --------------------------------------------------------------------------------------------
 def iterate(step: Stepper, cold: bool, wide: bool, most: int, count: Any) -> bool:
     """Interior point iterations, one at least, from the guess in B.x1; True if all conditions hold."""
-    from leastaction.kernels.bodywise_barrier import ENOUGH, NEAR
+    from leastaction.kernels.bodywise_barrier import ENOUGH, NEAR, friction_barrier
 
-    p, (rtol, barrier, warm) = step.parts, step.numbers
+    p, (rtol, barrier, warm, creep) = step.parts, step.numbers
     s0, g0 = step.look(True, p.STARTING, warm, cold, 10.0 if wide else 1.0)
     if not math.isfinite(step.found[p.LARGEST]):
         return False
     closed, alpha, steps, good, near = True, 1.0, 0, False, False
     while True:
         step.look(closed, p.INSIDE)
-        largest, scale, gap, _, _, reach, rounding, _, mean, product, off, work = step.found.tolist()
+        largest, scale, gap, _, _, reach, rounding, _, mean, product, rough, roughest, grip, off, work = (
+            step.found.tolist()
+        )
         if not math.isfinite(largest):
             break
+        slick = friction_barrier(barrier, creep, step.now[1], reach * float(step.B.unit[0]), grip)
         tight = max(rtol, 4.0e-15) * (1.0 + reach)
         ends = (
             steps > 0
@@ -309,8 +313,9 @@ def iterate(step: Stepper, cold: bool, wide: bool, most: int, count: Any) -> boo
             and gap <= tight
             and off <= min(tight * step.B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
             and product <= NEAR * barrier
+            and roughest <= NEAR * slick
         )
-        if ends and (near or product <= ENOUGH * barrier):
+        if ends and (near or (product <= ENOUGH * barrier and roughest <= ENOUGH * slick)):
             good = True
             break
         near = ends
@@ -319,8 +324,8 @@ def iterate(step: Stepper, cold: bool, wide: bool, most: int, count: Any) -> boo
         # direction for the next barrier, which must not run ahead of the gaps
         sigma = min(0.5, max(0.2 if cold else 0.02, (1.0 - alpha) ** 2))
         kappa = max(barrier, sigma * mean, 0.1 * work)
-        step.assemble(kappa)
-        longest = step.direction(kappa)
+        step.assemble((kappa, max(slick, sigma * rough, 0.1 * work * slick / barrier)))
+        longest = step.direction()
         if longest is None:
             break
         steps += 1
@@ -378,10 +383,11 @@ def solve_looking(step: Stepper, first: bool, count: Any) -> bool:
 
 # --- rollouts -------------------------------------------------------------------------------------------------------
 def rollout(
-    model: Model, choice: Choice, plan: Any, contacts: Any, limits: Any, effort: FloatArray, kept: Any, uniform: bool,
-    clock: FloatArray, k0: int, steps: int, x: FloatArray, p: FloatArray, past: FloatArray, lengths: FloatArray,
-    known: Any, every: int, controls: FloatArray, address: int, passive: bool, numbers: tuple[float, float, float],
-    most: int, out_q: FloatArray, out_v: FloatArray, out_c: FloatArray, out_n: Any, count: Any,
+    model: Model, choice: Choice, rest: tuple[float, float], watched: bool, settled: bool, plan: Any, contacts: Any,
+    limits: Any, effort: FloatArray, kept: Any, uniform: bool, clock: FloatArray, k0: int, steps: int, x:
+    FloatArray, p: FloatArray, past: FloatArray, lengths: FloatArray, known: Any, every: int, controls: FloatArray,
+    address: int, passive: bool, numbers: tuple[float, float, float, float], most: int, out_q: FloatArray, out_v:
+    FloatArray, out_c: FloatArray, out_n: Any, count: Any,
 ) -> tuple[int, int, int]:  # fmt: skip
     """What ``bodywise_step.rollout`` does, with the linear solver of ``choice``; the same arguments and answers."""
     from leastaction.kernels.bodywise_bounds import Beside, Limits, relieve
@@ -392,7 +398,7 @@ def rollout(
         limits = Limits(np.zeros((0, 4), dtype=np.int64), np.zeros((0, 2)), np.zeros((0, 4)))
         ints, beside = np.zeros((0, 4), dtype=np.int64), Beside(limits, None, None)
         kept = (ints, np.zeros((0, 24)), np.zeros((0, 5)), np.zeros((0, 2)), beside)
-    step, saved = Stepper(model, choice, plan, contacts, limits, kept, numbers, most, x), 0
+    step, saved, seen = Stepper(model, choice, plan, contacts, limits, kept, numbers, most, x), 0, 0
     if steps == 0:
         step.compile(x, p, known, past, lengths, address, effort, (out_q, out_v, out_c, out_n))
     for k in range(steps):
@@ -431,15 +437,16 @@ def rollout(
         relieve(limits, step.T, step.control)
         row = saved if (k0 + k + 1) % every == 0 else -1
         status, where = step.parts.close_step(
-            step.system, step.couplings, step.now, x, p, step.drive, past, lengths, known, step.u, out_q, out_v, row,
-            step.room,
+            step.touch, step.bouncing, rest[0] + rest[1] * float(h), settled, numbers, step.system, step.couplings,
+            step.now, x, p, step.drive, past, lengths, known, step.u, out_q, out_v, row, step.room,
         )  # fmt: skip
         if status != DONE:
             return k, status, where
         known[3] = 0
+        if touching and (k0 + k) % every == 0 and seen < len(out_n):
+            step.parts.report(step.T, step.count, step.B, out_c, out_n, seen)
+            seen += 1
         if row >= 0:
-            if touching and row < len(out_n):
-                step.parts.report(step.T, step.count, step.B, out_c, out_n, row)
             count[TOTALS + saved] = count[ITERATIONS]
             saved += 1
     return steps, DONE, 0

@@ -6,6 +6,7 @@ and when it stops. A solver is plain data, so that a saved run can name it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
@@ -76,6 +77,9 @@ class DenseNewton(Solver):
     name: ClassVar[str] = "dense"
 
 
+SHARP = 1e-9
+"""Barrier up to which friction has a smaller one of its own."""
+
 VARIANTS = ("exact", "seed")
 """Forms of the interior point method."""
 
@@ -90,6 +94,9 @@ class InteriorPoint(Solver):
         barrier: product of gap and force at the end, in metres times the weight of the mechanism: a contact that
             carries the whole weight keeps a gap of this size.
         warm: the same at the start of a step.
+        friction: the same of slip and friction for each second of a step; it lets what sticks creep by as many metres
+            in a second, times rho / (1 - rho^2) with rho the part of the largest friction that acts. None is a fifth of
+            ``barrier`` up to 1e-9, and beyond that the barrier of every step, so that gradients are smooth.
         variant: "exact"; or "seed", Algorithm 5 of Bruedigam et al. 2023 as printed, for ``Maximal`` with ``linear``
             other than "nullspace": friction in a pyramid of four sides, every step from ones, ``tolerance`` of the
             norm in newtons and metres, and no barrier at the end to choose.
@@ -100,6 +107,7 @@ class InteriorPoint(Solver):
     iterations: int = 18
     barrier: float = 1e-10
     warm: float = 1e-6
+    friction: float | None = None
     variant: str = "exact"
 
     def __post_init__(self) -> None:
@@ -108,11 +116,20 @@ class InteriorPoint(Solver):
             raise ModelError(f"InteriorPoint: variant must be one of {', '.join(VARIANTS)}, got {self.variant!r}.")
         if self.variant == "seed" and (self.barrier, self.warm) != (InteriorPoint.barrier, InteriorPoint.warm):
             raise ModelError('InteriorPoint: variant="seed" has its own barrier; leave barrier= and warm= out.')
-        for name in ("barrier", "warm"):
+        for name in ("barrier", "warm", "friction"):
+            if getattr(self, name) is None and name == "friction":
+                continue
             where = f"InteriorPoint: {name}"
             object.__setattr__(self, name, check_number(getattr(self, name), where, positive=True))
         if self.warm < self.barrier:
             raise ModelError(f"InteriorPoint: warm must be at least barrier, got {self.warm:g} and {self.barrier:g}.")
+
+    @property
+    def creep(self) -> float:
+        """``friction``, or what stands for it."""
+        if self.friction is not None:
+            return self.friction
+        return 0.2 * self.barrier if self.barrier <= SHARP else math.inf
 
 
 SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Newton, RIQN, Broyden, DenseNewton, InteriorPoint)}

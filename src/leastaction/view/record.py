@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import dynamics
-from leastaction.contacts import contacts_of
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.model.checks import FloatArray, check_vector
 from leastaction.model.model import Model
@@ -156,13 +155,9 @@ def contact_arrows(run: Trajectory, rows: NDArray[np.int64]) -> FloatArray:
     """Contact points and forces on the first body (rows, contacts, 6) in world axes; NaN where there is none."""
     if not run.method.contact_pairs(run.model):
         return np.zeros((len(rows), 0, 6))
-    # the step from each row is taken again, with its control
-    tau = run.tau[rows]
-    found = contacts_of(
-        run.model, run.method, run.clock, run.step_numbers[rows], run.t[rows], run.q[rows], run.v[rows], tau
-    )
-    both = np.concatenate([found.point, found.force], axis=-1)
-    both[~(np.abs(found.force).sum(axis=-1) > 0)] = np.nan
+    found = run.contacts
+    both = np.concatenate([found.point, found.force], axis=-1)[rows]
+    both[~(np.abs(both[..., 3:]).sum(axis=-1) > 0)] = np.nan
     return both
 
 
