@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from leastaction import dynamics
 from leastaction.errors import ModelError
 from leastaction.kernels.callbacks import take_pending
+from leastaction.kernels.contact_layout import CONTACT_COLUMNS
 from leastaction.methods.base import Clock, Control, Memory, Method
 from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.model import Model
@@ -35,6 +36,7 @@ class Contacts:
         force: (rows, most, 3) force on the first body, world axes, newtons: normal force and friction.
         point: (rows, most, 3) where the force acts, in the world, metres.
         slip: how far the two bodies slid over each other in the step, metres.
+        friction: size of the friction force, newtons.
     """
 
     model: Model
@@ -47,12 +49,7 @@ class Contacts:
     force: FloatArray
     point: FloatArray
     slip: FloatArray
-
-    @property
-    def friction(self) -> FloatArray:
-        """Size of the friction force (rows, most), newtons."""
-        squares = (self.force**2).sum(axis=2) - self.normal_force**2
-        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+    friction: FloatArray
 
     def wrench(self, body: str) -> FloatArray:
         """Torque about the link origin and force (rows, 6) of all contacts on a body, world axes."""
@@ -100,7 +97,7 @@ def contacts_of(
         controls: of its parts, each behind the number of its first step.
     """
     names = method.contact_pairs(model)
-    found = [np.zeros((0, 12))] * len(q)
+    found = [np.zeros((0, CONTACT_COLUMNS))] * len(q)
     if names:
         memory = method.start(model, model.state(q[0], v[0], clock.at(0)))
         found = _again(model, method, clock, steps, every, q, memory, controls)
@@ -109,9 +106,9 @@ def contacts_of(
             dt = clock.length(steps if clock.uniform else steps - 1)
             found.append(method.contacts(model, model.state(q[-1], v[-1], clock.at(steps)), last, dt))
         else:
-            found.append(np.zeros((0, 12)))
+            found.append(np.zeros((0, CONTACT_COLUMNS)))
     count = np.array([len(rows) for rows in found], dtype=np.int64)
-    table = np.zeros((len(q), int(count.max(initial=0)), 12))
+    table = np.zeros((len(q), int(count.max(initial=0)), CONTACT_COLUMNS))
     for i, rows in enumerate(found):
         table[i, : len(rows)] = rows
     used = np.arange(table.shape[1]) < count[:, None]
@@ -120,7 +117,17 @@ def contacts_of(
     first = np.array([model.places[a].row if a != WORLD else 0 for a, _ in names] + [0])
     table[..., 4:7] *= np.where(first[pair] == table[..., 11], 1.0, -1.0)[..., None]
     return Contacts(
-        model, q, names, count, pair, table[..., 2], table[..., 3], table[..., 4:7], table[..., 7:10], table[..., 10]
+        model,
+        q,
+        names,
+        count,
+        pair,
+        table[..., 2],
+        table[..., 3],
+        table[..., 4:7],
+        table[..., 7:10],
+        table[..., 10],
+        table[..., 12],
     )
 
 

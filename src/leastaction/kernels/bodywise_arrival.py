@@ -470,13 +470,13 @@ def add_end_forces(tree, limits, h, A, T, count, p):
 def note_end_forces(T, count):
     """Forces at the end of the step, for reports."""
     for k in range(count):
-        st3(T.end, k, 1, (0.0, 0.0, 0.0))
-        T.end[k, 0] = 0.0
+        for e in range(7):
+            T.end[k, e] = 0.0
         if T.hold[k] == 1:
-            push = scale3(T.V[k, 1], lin(ld6(T.G, k, 0)))
-            push = axpy3(T.V[k, 3], lin(ld6(T.G, k, 12)), axpy3(T.V[k, 2], lin(ld6(T.G, k, 6)), push))
+            rub = axpy3(T.V[k, 3], lin(ld6(T.G, k, 12)), scale3(T.V[k, 2], lin(ld6(T.G, k, 6))))
             T.end[k, 0] = T.V[k, 1]
-            st3(T.end, k, 1, push)
+            st3(T.end, k, 1, axpy3(T.V[k, 1], lin(ld6(T.G, k, 0)), rub))
+            st3(T.end, k, 4, rub)
     for k in range(T.U.shape[0]):
         T.end_U[k] = T.U[k, 1] if T.bound[k] == 1 else 0.0
 

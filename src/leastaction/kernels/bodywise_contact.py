@@ -34,7 +34,8 @@ so that one iteration is the exact Newton direction of the whole system. The con
     U (nl + ni, 2), dU         (s, gamma) of limits and inequalities, and their directions
     aim (nc, 4)                products that are aimed at: s gamma, and (mu gamma, beta) o (psi, d)
     hold (nc,)                 1 for a contact that takes part, as all do but at the end of a step
-    end (nc, 4), end_U         force of a contact at the end of a step: along the normal, and in the world; of bounds
+    end (nc, 7), end_U         force of a contact at the end of a step: along the normal, in the world, and friction
+                               in the world; of bounds
     origin (nc,)               of contacts that were added: number of the one they replace, or -1 - kind of their gap
     tune (3,)                  metres that bodies may move in the step; LOOSE of ``bodywise_cone``, or 1; their radius
 """
@@ -95,11 +96,6 @@ from leastaction.spatial._source.vector import (
     tmatvec,
     transpose,
 )
-
-# pair, feature, gap (m), normal force (N), force on body a in the world (3, N), point where it acts (3, m), slip in the
-# step (m), row of body a
-CONTACT_COLUMNS = 12
-
 
 RECOVERED = 0.2
 """Part of a negative gap that a step takes back."""
@@ -165,7 +161,7 @@ def make_touch(contacts, kept):
         np.zeros((nc, width)), np.zeros(U.shape), np.zeros(nc, np.int64), np.zeros((nc, 4), np.int64),
         np.zeros((nc, 24)), np.zeros(nc, np.int64), np.ones(3), beside.limits,
         np.zeros((beside.limits.where.shape[0], 7)), beside.rows, make_rows(beside.rows), beside.cone,
-        np.zeros((nc, 4)), np.ones(nc, np.int64), np.zeros((nc, 4)), np.zeros(U.shape[0]), np.zeros(U.shape[0]),
+        np.zeros((nc, 4)), np.ones(nc, np.int64), np.zeros((nc, 7)), np.zeros(U.shape[0]), np.zeros(U.shape[0]),
         np.ones(U.shape[0], np.int64), np.zeros(U.shape[0]), np.zeros((nc, 8)), np.zeros((U.shape[0], 2)),
     )  # fmt: skip
 
@@ -411,20 +407,19 @@ def report_contacts(contacts, T, count, B, rows, counts, k):
     for c in range(k):
         first += counts[c]
     for c in range(count):
-        gamma, b1, b2 = T.V[c, 1], T.V[c, 2], T.V[c, 3]
-        f = axpy3(b2, ld3(T.Z, c, 6), axpy3(b1, ld3(T.Z, c, 3), scale3(gamma, ld3(T.Z, c, 0))))
-        # what acts at the end of the step belongs to it
-        f = add3(f, ld3(T.end, c, 1))
-        gamma = dot3(f, ld3(T.Z, c, 0))
+        # at the start of the step and at its end, along the normals there
+        rub = axpy3(T.V[c, 3], ld3(T.Z, c, 6), scale3(T.V[c, 2], ld3(T.Z, c, 3)))
+        f = add3(axpy3(T.V[c, 1], ld3(T.Z, c, 0), rub), ld3(T.end, c, 1))
+        rub = add3(rub, ld3(T.end, c, 4))
         # where the force acts: the point of body a that touches at k, in the world
         x = sub3(add3(ld3(T.X, c, 0), ld3(T.Z, c, 15)), ld3(B.P1, 0, 9))
         rows[first + c, 0], rows[first + c, 1] = T.ints[c, 3], T.F[c, FEATURE]
-        rows[first + c, 2], rows[first + c, 3] = T.g[c, 0] + T.X[c, 6], gamma
+        rows[first + c, 2], rows[first + c, 3] = T.g[c, 0] + T.X[c, 6], T.V[c, 1] + T.end[c, 0]
         for e in range(3):
             rows[first + c, 4 + e] = f[e]
             rows[first + c, 7 + e] = x[e]
         rows[first + c, 10] = math.sqrt(T.g[c, 1] * T.g[c, 1] + T.g[c, 2] * T.g[c, 2])
-        rows[first + c, 11] = T.ints[c, 1]
+        rows[first + c, 11], rows[first + c, 12] = T.ints[c, 1], math.sqrt(dot3(rub, rub))
 
 
 @optional(0)

@@ -79,3 +79,8 @@ class Contacts(NamedTuple):
     heights: Floats | None
     boxes: Ints | None
     rounds: Ints | None
+
+
+# What a contact did in a step: pair, feature, gap (m), normal force (N), force on body a in the world (3, N), point
+# where it acts (3, m), slip in the step (m), row of body a, friction force (N).
+CONTACT_COLUMNS = 13

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.kernels.callbacks import Callback
+from leastaction.kernels.contact_layout import CONTACT_COLUMNS
 from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
 from leastaction.methods.memory import Field, check_memory
 from leastaction.model.checks import FloatArray
@@ -255,7 +256,7 @@ class Method(ABC):
 
     def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
         """Contacts of the step that begins at a state, one row each; a method without contact has none."""
-        return np.zeros((0, 12))
+        return np.zeros((0, CONTACT_COLUMNS))
 
     def replay(
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.kernels.contact_layout import TOUCH_LEAST, TOUCH_SHARE
+from leastaction.kernels.contact_layout import CONTACT_COLUMNS, TOUCH_LEAST, TOUCH_SHARE
 from leastaction.methods.base import Memory
 from leastaction.methods.closing import link_rows, row_sizes
 from leastaction.model.checks import FloatArray
@@ -30,7 +30,7 @@ from leastaction.model.contacts import ContactTable
 from leastaction.model.model import Model, State
 
 Advance = Callable[[Memory, float, float, bool], tuple[str | None, FloatArray]]
-"""Take one plastic step: (memory, t, h, whether contacts act at its end) -> why it failed, its contacts (n, 12)."""
+"""Take one plastic step: (memory, t, h, whether contacts act at its end) -> why it failed, its contacts (n, 13)."""
 
 Bounds = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Limits and inequalities at coordinates q: gaps (m,) and the rows (m, nv) of their rates."""
@@ -170,7 +170,7 @@ def step_with_impacts(
 ) -> tuple[str | None, Memory, int, list[tuple[float, FloatArray]]]:
     """One step from a memory: why it failed, the memory at its end, number of impacts, contacts of its pieces.
 
-    A piece between impacts has its length and its contacts (n, 12).
+    A piece between impacts has its length and its contacts (n, 13).
 
     ``bounds``: limits and inequalities, which an impact closes too; ``barrier``: as in ``held_rows``.
     """
@@ -240,7 +240,7 @@ def _locate(
 
     Besides, the contacts up to there.
     """
-    low, high, part, seen = 0.0, left, 0.0, np.zeros((0, 12))
+    low, high, part, seen = 0.0, left, 0.0, np.zeros((0, CONTACT_COLUMNS))
     for _ in range(_MOST_TRIALS):
         # Newton's step towards half of the tolerance, on the gap that closes first; kept between open and closed
         speed = -(here.J[bounce, 0] @ v)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.kernels.callbacks import control_at
+from leastaction.kernels.contact_layout import CONTACT_COLUMNS
 from leastaction.methods.base import (
     Chunk,
     Clock,
@@ -205,7 +206,7 @@ class Maximal(Method):
     def replay(
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
     ) -> tuple[Chunk, list[FloatArray]]:
-        """``rollout``, with the contacts (n, 12) of every step that begins at a saved row."""
+        """``rollout``, with the contacts (n, 13) of every step that begins at a saved row."""
         if touch_of(model) is None or self._order == 4:
             return super().replay(model, memory, clock, k, steps, every, control)
         capacity = max(cast(Touching, touch_of(model)).table.capacity, 1)
@@ -256,7 +257,7 @@ class Maximal(Method):
         return joined(parts)
 
     def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
-        """Contacts of the step that begins at a state, (contacts, 12): see ``kernels.bodywise_contact``."""
+        """Contacts of the step that begins at a state, (contacts, 13): see ``kernels.bodywise_contact``."""
         if self._order == 4:
             return super().contacts(model, state, control, dt)
         found, strikes = self._touching(model, state, control, dt)
@@ -303,7 +304,7 @@ class Maximal(Method):
     def _touching(
         self, model: Model, state: State, control: Any, dt: float
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Contacts (n, 12) of a plastic step from a state, and which of them bounce (n,)."""
+        """Contacts (n, 13) of a plastic step from a state, and which of them bounce (n,)."""
         tau = np.zeros((0, model.nv)) if control is None else model.check_v(control, "control")[None]
         for parts in (1, *_PARTS):
             # a run takes a step without a solution in parts, too
@@ -316,7 +317,7 @@ class Maximal(Method):
                 model.raise_pending()
                 if chunk.failure is not None:
                     break
-                each += rows or [np.zeros((0, 12))]
+                each += rows or [np.zeros((0, CONTACT_COLUMNS))]
                 struck.append(self._striking(model, memory, each[-1], q, v, dt, dt / parts))
             if len(each) == parts:
                 break
@@ -407,7 +408,7 @@ class Maximal(Method):
             chunk, found = self._roll(model, trial, Clock(t, h), 0, 1, 1, held, seen=True, settled=settled)
             for name in counters:
                 counters[name] += chunk.counters[name]
-            return chunk.failure, found[0] if found else np.zeros((0, 12))
+            return chunk.failure, found[0] if found else np.zeros((0, CONTACT_COLUMNS))
 
         h, (rest, more) = clock.length(k), self._rest(model)
         barrier = self._contact_numbers(model, memory)[2][1]
@@ -419,7 +420,7 @@ class Maximal(Method):
         if failure is not None:
             # impacts of a step that is not taken do not count
             none = np.zeros((0, model.nq)), np.zeros((0, model.nv)), {**counters, "impacts": 0}
-            return Chunk(0, failure, *none, np.zeros(0, dtype=np.int64), spent), np.zeros((0, 12))
+            return Chunk(0, failure, *none, np.zeros(0, dtype=np.int64), spent), np.zeros((0, CONTACT_COLUMNS))
         for name, array in memory.items():
             array[...] = after[name]
         rows = saved_rows(k, 1, every)
@@ -459,7 +460,7 @@ class Maximal(Method):
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free))
         touching, kept, numbers, iterations = self._contact_numbers(model, memory)
         begun = -(-(k + steps) // every) - -(-k // every) if (seen or logged) and touching else 0
-        found = np.zeros((begun * touching.table.capacity if touching else 0, 12))
+        found = np.zeros((begun * touching.table.capacity if touching else 0, CONTACT_COLUMNS))
         counts = np.zeros(begun, dtype=np.int64)
         roll = partial(bodywise_step.rollout, model.system) if nullspace else partial(rollout, model, self.choice)
         done, status, row = roll(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.kernels.contact_layout import FLOAT_WIDTH, INT_WIDTH, RIM
+from leastaction.kernels.contact_layout import CONTACT_COLUMNS, FLOAT_WIDTH, INT_WIDTH, RIM
 from leastaction.methods.maximal_bounds import inequality_count
 from leastaction.methods.memory import TINY, Field, numbers
 from leastaction.model.checks import FloatArray
@@ -36,7 +36,7 @@ def step_fields(model: Model, touching: Any, cone: str | int) -> dict[str, Field
 def mean_contacts(
     parts: Sequence[FloatArray], struck: Sequence[NDArray[np.bool_]], lengths: Sequence[float]
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Contacts (n, 12) of a step from those of its parts, and which bounce (n,); ``kernels.bodywise_contact``.
+    """Contacts (n, 13) of a step from those of its parts, and which bounce (n,); ``kernels.bodywise_contact``.
 
     Forces are means over the step and act at their mean point; gaps are those at the end, slips are added up. Parts may
     touch at different features; one that bounces in any of them bounces.
@@ -45,16 +45,17 @@ def mean_contacts(
         return parts[0], struck[0]
     share = np.asarray(lengths) / sum(lengths)
     rows, bounced = np.concatenate(parts), np.concatenate(struck)
-    rows[:, 3:7] *= np.repeat(share, [len(part) for part in parts])[:, None]
+    forces = [3, 4, 5, 6, 12]
+    rows[:, forces] *= np.repeat(share, [len(part) for part in parts])[:, None]
     # the same feature of the same pair, seen from the same body
     _, which = np.unique(rows[:, [0, 1, 11]], axis=0, return_inverse=True)
-    out = np.zeros((int(which.max(initial=-1)) + 1, 12))
+    out = np.zeros((int(which.max(initial=-1)) + 1, CONTACT_COLUMNS))
     bounces = np.zeros(len(out), dtype=bool)
     for k in range(len(out)):
         mine = rows[which.ravel() == k]
         push = np.maximum(mine[:, 3], 1e-300)
         out[k] = mine[-1]
-        out[k, 3:7] = mine[:, 3:7].sum(axis=0)
+        out[k, forces] = mine[:, forces].sum(axis=0)
         out[k, 7:10] = push @ mine[:, 7:10] / push.sum()
         out[k, 10] = mine[:, 10].sum()
         bounces[k] = bounced[which.ravel() == k].any()
