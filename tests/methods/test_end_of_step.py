@@ -166,7 +166,7 @@ def test_forces_account_for_the_change_of_momentum(seed: int, dt: float) -> None
         m.add_body(f"b{k}", mass=0.5 + k, shape=shape)
         m.add_joint(f"j{k}", "free", parent="world", child=f"b{k}")
         turn = rng.normal(size=4)
-        state[f"j{k}"] = [*rng.uniform(-0.05, 0.05, 2), 0.2 + 0.25 * k, *(turn / np.linalg.norm(turn))]
+        state[f"j{k}"] = [*rng.uniform(-0.05, 0.05, 2), 0.2 + 0.3 * k, *(turn / np.linalg.norm(turn))]
     m.add_ground(friction=0.6)
     for i in range(4):
         for j in range(i):

@@ -39,7 +39,7 @@ from leastaction.kernels.bodywise_bounds import (
     limit_axis,
     limit_change,
 )
-from leastaction.kernels.bodywise_cone import friction_products, start_friction
+from leastaction.kernels.bodywise_cone import LOOSE, friction_products, keep_in_cone, start_friction
 from leastaction.kernels.bodywise_contact import (
     BLOCKED,
     LET_GO,
@@ -330,14 +330,18 @@ def link_parts(loops, plan, h, A, E, L):
 
 # --- residual, products ---------------------------------------------------------------------------------------------
 @sweep
-def imbalance(system, limits, h, x1, ua, A, f, L, T, count):
+def imbalance(system, limits, h, x1, ua, inside, A, f, L, T, count):
     """Residual of the momenta at the displacements A.xi and the present forces, with gaps and slips of contacts.
 
-    Returns its largest part, its scale, and whether loops and constraints are kept.
+    inside: put friction back into its cones first. Returns its largest part, its scale, and whether loops and
+    constraints are kept.
     """
     tree = system.tree
     twists(tree, A, A.xi)
     openings(count, limits, x1, A, T)
+    for k in range(count):
+        if inside and T.hold[k] == 1 and T.mu[k] > 0.0:
+            keep_in_cone(T.cone, T, k)
     clear_blocks(tree, A)
     for i in range(1, tree.rows.shape[0]):
         if tree.const[i, MASS] > 0.0:
@@ -373,49 +377,87 @@ def off_by(count, T, far):
 
 
 # --- the iteration --------------------------------------------------------------------------------------------------
-@kernel
-def first_values(slack, force, phi, a, lightest, h, cold):
-    """First slack and force of a contact or bound, from those of the step, or for what stops the motion at once."""
-    if not cold and phi > 0.1 * a:
-        return phi, force
-    way = abs(phi) + a
-    return way, max(force, way / (lightest * h * h))
+@sweep
+def goes_on(T, count):
+    """Whether no gap closes: the forces of the step are a good start then."""
+    good = True
+    for k in range(count):
+        good = good and (T.hold[k] == 0 or T.g[k, 0] > 0.1 * T.want[k, 0])
+    for k in range(T.U.shape[0]):
+        good = good and (T.bound[k] == 0 or T.phi[k] > 0.1 * T.want_U[k, 0])
+    return good
 
 
 @sweep
-def begin_arrival(tree, limits, h, mass, moment, kappa, cold, T, count):
-    """First slacks and forces."""
+def first_scales(tree, limits, h, mass, moment, T, count):
+    """Scale of gaps, and of products of gaps and forces: what the motion would close, and what stops it."""
+    s0, work = 0.0, 0.0
     for k in range(count):
         if T.hold[k] == 1:
+            way = abs(T.g[k, 0]) + T.want[k, 0]
             w = lightness(tree, T.ints[k, 1], mass) + lightness(tree, T.ints[k, 2], mass)
-            T.V[k, 0], T.V[k, 1] = first_values(T.V[k, 0], T.V[k, 1], T.g[k, 0], T.want[k, 0], w, h, cold)
-            if T.mu[k] > 0.0 and (cold or not is_inside(T.cone, T, k)):
-                target = T.V[k, 0] * T.V[k, 1] if cold else T.want[k, 2]
-                start_friction(T.cone, T, k, T.mu[k] * T.V[k, 1], target, T.V[k, 2], T.V[k, 3])
+            s0, work = max(s0, way), max(work, way * way / (w * h * h), T.V[k, 0] * T.V[k, 1])
     for k in range(T.U.shape[0]):
         if T.bound[k] == 1:
+            way = abs(T.phi[k]) + T.want_U[k, 0]
             w = scale_of_bound(tree, limits, T, k, mass, 1.0 / (h * h), h, moment)
-            T.U[k, 0], T.U[k, 1] = first_values(T.U[k, 0], T.U[k, 1], T.phi[k], T.want_U[k, 0], w, h, cold)
+            s0, work = max(s0, way), max(work, way * way / (w * h * h), T.U[k, 0] * T.U[k, 1])
+    return s0, work
 
 
 @sweep
-def aim_on(count, T, sigma):
-    """Products to aim at next: those that are wanted, or a part sigma of what they are."""
+def begin_arrival(T, count, cold, s0, work):
+    """First slacks and forces: those of the step, or from the scales alone (cold)."""
+    for k in range(count):
+        if T.hold[k] == 0:
+            continue
+        if cold:
+            T.V[k, 0] = max(abs(T.g[k, 0]), s0)
+            T.V[k, 1] = work / T.V[k, 0]
+        else:
+            T.V[k, 0] = T.g[k, 0]
+        if T.mu[k] > 0.0 and cold:
+            start_friction(T.cone, T, k, T.mu[k] * T.V[k, 1], work, 0.0, 0.0)
+        elif T.mu[k] > 0.0 and not is_inside(T.cone, T, k):
+            start_friction(T.cone, T, k, T.mu[k] * T.V[k, 1], T.want[k, 2], T.V[k, 2], T.V[k, 3])
+    for k in range(T.U.shape[0]):
+        if T.bound[k] == 1:
+            T.U[k, 0] = max(abs(T.phi[k]), s0) if cold else T.phi[k]
+            T.U[k, 1] = work / T.U[k, 0] if cold else T.U[k, 1]
+
+
+@sweep
+def mean_products(T, count):
+    """Mean product of gaps and forces, and of friction."""
+    total, rough, terms, rubs = 0.0, 0.0, 0, 0
     for k in range(count):
         if T.hold[k] == 1:
-            T.aim[k, 0] = max(T.want[k, 1], sigma * T.V[k, 0] * T.V[k, 1])
+            total, terms = total + T.V[k, 0] * T.V[k, 1], terms + 1
             if T.mu[k] > 0.0:
-                T.aim[k, 1] = max(T.want[k, 2], sigma * rub_of(T.cone, T, k)[0])
-                T.aim[k, 2], T.aim[k, 3] = T.want[k, 3], T.want[k, 4]
+                rough, rubs = rough + rub_of(T.cone, T, k)[0], rubs + 1
     for k in range(T.U.shape[0]):
         if T.bound[k] == 1:
-            T.goal[k] = max(T.want_U[k, 1], sigma * T.U[k, 0] * T.U[k, 1])
+            total, terms = total + T.U[k, 0] * T.U[k, 1], terms + 1
+    return total / max(terms, 1), rough / max(rubs, 1)
 
 
 @sweep
-def stop_momenta(system, plan, limits, t, h, x1, ua, rtol, cold, mass, kappa, B, A, E, f, L, T, count):
-    """Iterations from the displacements of the step; True if momenta, gaps and products are what they have to be."""
-    tree, alpha, far = system.tree, 1.0, 0.0
+def aim_on(count, T, kappa, slick):
+    """Products to aim at next: those that are wanted, or larger ones on the way there."""
+    for k in range(count):
+        T.aim[k, 0], T.aim[k, 1] = max(T.want[k, 1], kappa), max(T.want[k, 2], slick)
+        T.aim[k, 2], T.aim[k, 3] = T.want[k, 3], T.want[k, 4]
+    for k in range(T.U.shape[0]):
+        T.goal[k] = max(T.want_U[k, 1], kappa)
+
+
+@sweep
+def stop_momenta(attempt, system, plan, limits, t, h, x1, ua, rtol, mass, B, A, E, f, L, T, count):
+    """Iterations; True if momenta, gaps and products are what they have to be.
+
+    attempt: 0 from the forces and displacements of the step, 1 from scales, 2 from no motion, 3 with wide gaps.
+    """
+    tree, alpha, far, cold = system.tree, 1.0, 0.0, attempt > 0
     for i in range(1, tree.rows.shape[0]):
         for e in range(9, 12):
             far = max(far, abs(B.P1[i, e]))
@@ -423,30 +465,44 @@ def stop_momenta(system, plan, limits, t, h, x1, ua, rtol, cold, mass, kappa, B,
         A.xi[d] = B.xi[d]
     twists(tree, A, A.xi)
     openings(count, limits, x1, A, T)
-    begin_arrival(tree, limits, h, mass, A.unit[1], kappa, cold, T, count)
+    if attempt == 0 and not goes_on(T, count):
+        return False
+    s0, work = first_scales(tree, limits, h, mass, A.unit[1], T, count)
+    if attempt > 1:
+        s0, work = (s0, work) if attempt == 2 else (10.0 * s0, 10.0 * work)
+        for d in range(ua.size):
+            A.xi[d] = 0.0
+        twists(tree, A, A.xi)
+        openings(count, limits, x1, A, T)
+    T.tune[1] = LOOSE if attempt < 2 else 1.0
+    begin_arrival(T, count, cold, s0, work)
     links_at_end(system.loops, system, plan, t, h, B, A, E, f, L)
     for turn in range(MOST):
-        largest, scale, kept = imbalance(system, limits, h, x1, ua, A, f, L, T, count)
+        largest, scale, kept = imbalance(system, limits, h, x1, ua, turn > 0, A, f, L, T, count)
         if not math.isfinite(largest):
             return False
         floor = 1.0e-15 * A.unit[1] * (1.0 + far * far / (A.unit[0] * A.unit[0])) / h
         close = largest <= (rtol if turn > 0 else 1.0e-14) * scale + floor
         if kept and close and off_by(count, T, far):
             return True
-        aim_on(count, T, min(0.5, max(0.2 if cold else 0.02, (1.0 - alpha) * (1.0 - alpha))))
+        mean, rough = mean_products(T, count)
+        sigma = min(0.5, max(0.2 if cold else 0.02, (1.0 - alpha) * (1.0 - alpha)))
+        aim_on(count, T, sigma * mean, sigma * rough)
         clear_couplings(plan, E, A.W)
         link_parts(system.loops, plan, h, A, E, L)
         contact_blocks(count, T, limits, x1, h, plan, E, A)
         if not solve_bodies(plan, tree, A, E, h):
             return False
-        longest = contact_directions(count, T, limits, x1, A.y, A.eta)
-        alpha = min(1.0, 0.995 * longest)
-        if not alpha > 1.0e-12:
+        alpha = min(1.0, 0.99 * contact_directions(count, T, limits, x1, A.y, A.eta))
+        if not alpha > 0.0:
             return False
         for d in range(ua.size):
             A.xi[d] += alpha * A.y[d]
         add_multipliers(system.loops, plan, A, L, alpha)
         move_contacts(count, T, limits, alpha)
+        # jammed at a boundary: the next start
+        if alpha < 0.02 and attempt < 3:
+            return False
     return False
 
 
@@ -500,10 +556,10 @@ def arrive(T, contacts, limits, system, plan, t, h, numbers, slowest, mass, B, A
         if T.hold[k] == 1 and strikes_later(contacts, T, k, A, h, slowest):
             T.hold[k] = 0
     good = False
-    for attempt in range(2):
+    for attempt in range(4):
         if not good:
             good = stop_momenta(
-                system, plan, limits, t + h, h, B.x1, ua, rtol, attempt == 1, mass, kappa, B, A, E, f, L, T, count
+                attempt, system, plan, limits, t + h, h, B.x1, ua, rtol, mass, B, A, E, f, L, T, count
             )
     if good:
         add_end_forces(tree, limits, h, A, T, count, ua)

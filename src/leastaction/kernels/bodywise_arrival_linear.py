@@ -182,7 +182,7 @@ def arrival_at(e, contacts, limits, system, plan, t, h, B, A, E, f, L, T, count,
     rows_of_arrival(count, limits, B, T)
     links_at_end(system.loops, system, plan, t + h, h, B, A, E, f, L)
     put_multipliers(system.loops, L, lam, e)
-    imbalance(system, limits, h, B.x1, ua, A, f, L, T, count)
+    imbalance(system, limits, h, B.x1, ua, False, A, f, L, T, count)
 
 
 @sweep
