@@ -133,7 +133,7 @@ def check_actuators(mujoco, mj, m, model, T, seed):
             continue
         j = int(mj.actuator_trnid[a, 0])
         gain, b0, b1, b2 = mj.actuator_gainprm[a, 0], *mj.actuator_biasprm[a, :3]
-        shift = b0 / -b1 - mj.actuator_gear[a, 0] * mj.qpos0[mj.jnt_qposadr[j]] if b1 else 0.0
+        shift = b0 / -b1 - mj.actuator_gear[mj.actuator_outadr[a], 0] * mj.qpos0[mj.jnt_qposadr[j]] if b1 else 0.0
         slope = gain / (-b1 or -b2 or gain or 1.0)
         for u in (3.0 * rng.normal(), 100.0):
             data.ctrl[:], data.act[:] = 0.0, 0.0
@@ -142,9 +142,10 @@ def check_actuators(mujoco, mj, m, model, T, seed):
             mj.jnt_actfrclimited[:] = False
             mujoco.mj_forward(mj, data)
             before = np.array(data.qfrc_actuator)
-            data.ctrl[a] = u
+            place = mj.actuator_ctrladr[a]
+            data.ctrl[place] = u
             if mj.actuator_dyntype[a]:
-                low, high = mj.actuator_ctrlrange[a] if mj.actuator_ctrllimited[a] else (-np.inf, np.inf)
+                low, high = mj.actuator_ctrlrange[place] if mj.actuator_ctrllimited[place] else (-np.inf, np.inf)
                 data.act[mj.actuator_actadr[a]] = np.clip(u, low, high)
             mujoco.mj_forward(mj, data)
             theirs = data.qfrc_actuator - before

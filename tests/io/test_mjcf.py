@@ -205,6 +205,8 @@ class TestLoops:
             ('<weld name="c" body1="a" body2="b"/>', "fixed"),
             ('<weld name="c" body1="a" body2="b" anchor="0.1 0.2 0.3"/>', "fixed"),
             ('<weld name="c" body1="a"/>', "fixed"),
+            ('<weld name="c" body1="a" body2="b" torquescale="0.01"/>', "fixed"),
+            ('<weld name="c" body1="a" body2="b" anchor="0.1 0.2 0.3" torquescale="0"/>', "spherical"),
         ],
     )
     def test_closed_in_the_pose_of_the_file(self, mjcf, constraint, kind):
@@ -231,6 +233,10 @@ class TestLoops:
         loop = m.joints["c"]
         assert (loop.parent, loop.child) == ("world", "e")
         assert np.array_equal(loop.child_frame, la.pose(xyz=(1, 2, 3)))
+
+    def test_weld_of_a_point_is_noted(self, mjcf):
+        m = la.load(mjcf(self.MODEL.format('<weld name="c" body1="a" body2="b" torquescale="0"/>')))
+        assert any("'c' has torquescale 0" in note for note in m.notes)
 
     def test_name_that_is_taken(self, mjcf):
         m = la.load(mjcf(self.MODEL.format('<connect name="ja" body1="a" body2="b" anchor="0 0 0"/>')))

@@ -100,6 +100,17 @@ class TestActuators:
         assert self.load(mjcf, text, allow=(name,)).actuators == {}
 
     @pytest.mark.parametrize(
+        "text", ['<orientation joint="b" kp="1" ctrlrange="-9 9"/>', '<pid joint="h" kp="1" ctrlrange="-9 9"/>']
+    )
+    def test_after_one_with_several_inputs(self, mjcf, text):
+        """MuJoCo counts inputs and outputs through, so the numbers of those behind do not stand at their own place."""
+        motor = '<motor name="m" joint="h" gear="7" ctrlrange="-3 3"/>'
+        servo = '<position name="p" joint="h" kp="2" gear="5" ctrlrange="-1 4"/>'
+        m = self.load(mjcf, text + motor + servo, allow=("actuators",))
+        assert (m.actuators["m"].gear, m.actuators["m"].effort) == (7, 3)
+        assert (m.actuators["p"].gear, m.actuators["p"].input_range) == (5, (-1, 4))
+
+    @pytest.mark.parametrize(
         "text", ['<position name="m" joint="h" kp="9" timeconst="0.5"/>', '<cylinder name="m" joint="h"/>']
     )
     def test_filter_is_dropped_on_request(self, mjcf, text):

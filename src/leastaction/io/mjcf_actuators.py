@@ -15,6 +15,7 @@ from leastaction.io.mjcf_names import unused
 from leastaction.io.mjcf_source import Source
 from leastaction.io.notes import Notes, located
 from leastaction.io.xml import Element
+from leastaction.model.checks import FloatArray
 from leastaction.model.mechanism import Mechanism
 
 
@@ -114,7 +115,7 @@ def _joint_coordinate(source: Source, a: int) -> tuple[str, int, float] | None:
     if int(mj.actuator_trntype[a]) not in on_joint:
         return None
     j = int(mj.actuator_trnid[a, 0])
-    gear = np.array(mj.actuator_gear[a], dtype=float)
+    gear = _gear(source, a)
     kind = int(mj.jnt_type[j])
     # one coordinate
     if kind in (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)):
@@ -160,7 +161,7 @@ def _servo(source: Source, notes: Notes, a: int, name: str, element: Element) ->
     """
     mj, j = source.mj, int(source.mj.actuator_trnid[a, 0])
     gain, (b0, b1, b2) = float(mj.actuator_gainprm[a, 0]), (float(b) for b in mj.actuator_biasprm[a, :3])
-    kp, kd, gear = abs(b1), abs(b2), float(mj.actuator_gear[a, 0])
+    kp, kd, gear = abs(b1), abs(b2), float(_gear(source, a)[0])
     shift = b0 / kp - gear * float(mj.qpos0[mj.jnt_qposadr[j]]) if kp else 0.0
     slope = gain / (kp or kd)
     data: dict[str, Any] = {"kp": kp, "kd": kd, "target": shift}
@@ -186,9 +187,17 @@ def _input_range(source: Source, a: int) -> tuple[float, float]:
 
     mj = source.mj
     cut = not mj.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_CLAMPCTRL)
-    if not (cut and mj.actuator_ctrllimited[a]):
+    # inputs are counted through: an actuator before this one may have several
+    u = int(mj.actuator_ctrladr[a])
+    if not (cut and mj.actuator_ctrllimited[u]):
         return -np.inf, np.inf
-    return float(mj.actuator_ctrlrange[a, 0]), float(mj.actuator_ctrlrange[a, 1])
+    return float(mj.actuator_ctrlrange[u, 0]), float(mj.actuator_ctrlrange[u, 1])
+
+
+def _gear(source: Source, a: int) -> FloatArray:
+    """Gear (6,) of the first output of an actuator; outputs are counted through, and some actuators have several."""
+    mj = source.mj
+    return np.array(mj.actuator_gear[int(mj.actuator_outadr[a])], dtype=float)
 
 
 def _word(member: Any) -> str:

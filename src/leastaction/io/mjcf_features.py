@@ -37,6 +37,8 @@ def add_equalities(m: Mechanism, source: Source, settings: Settings, notes: Note
 
 def _add_loop(m: Mechanism, source: Source, notes: Notes, e: int, name: str, element: Element, *, weld: bool) -> None:
     """One connect or weld: a spherical or fixed joint between two bodies, exact where MuJoCo's is a stiff spring."""
+    # a weld that does not count rotations holds a point only
+    turns = weld and bool(source.mj.eq_data[e, 10])
     (parent, parent_frame), (child, child_frame) = _loop_ends(source, e, weld=weld)
     # the world cannot be a child
     if child == WORLD:
@@ -49,12 +51,14 @@ def _add_loop(m: Mechanism, source: Source, notes: Notes, e: int, name: str, ele
     with located(element):
         m.add_joint(
             label,
-            "fixed" if weld else "spherical",
+            "fixed" if turns else "spherical",
             parent=parent,
             child=child,
             parent_frame=parent_frame,
             child_frame=child_frame,
         )
+    if weld and not turns:
+        notes.add(f"{element.where}: the weld {name!r} has torquescale 0 and leaves rotations free, as a connect does.")
     notes.add("connect and weld constraints are loop joints and hold exactly; solref and solimp are not read.")
 
 
