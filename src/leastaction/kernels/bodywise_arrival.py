@@ -61,7 +61,7 @@ from leastaction.kernels.legendre import to_parent_axes
 from leastaction.spatial._source.vector import add6, axpy3, axpy6, dot6, lin, matmul, scale3, sub6, transpose
 
 # Widened slack over the slack from which a contact does not take part.
-OPEN = 1.0e6
+OPEN = 1.0e4
 
 # Iterations at most; part of a product by which it may be off; rounding of positions, as a part of them.
 MOST, CLOSE, ROUNDING = 100, 1.0e-8, 4.0e-15
@@ -394,12 +394,12 @@ def first_scales(tree, limits, h, mass, moment, T, count):
     s0, work = 0.0, 0.0
     for k in range(count):
         if T.hold[k] == 1:
-            way = abs(T.g[k, 0]) + T.want[k, 0]
+            way = abs(T.g[k, 0] - T.want[k, 0]) + T.V[k, 0]
             w = lightness(tree, T.ints[k, 1], mass) + lightness(tree, T.ints[k, 2], mass)
             s0, work = max(s0, way), max(work, way * way / (w * h * h), T.V[k, 0] * T.V[k, 1])
     for k in range(T.U.shape[0]):
         if T.bound[k] == 1:
-            way = abs(T.phi[k]) + T.want_U[k, 0]
+            way = abs(T.phi[k] - T.want_U[k, 0]) + T.U[k, 0]
             w = scale_of_bound(tree, limits, T, k, mass, 1.0 / (h * h), h, moment)
             s0, work = max(s0, way), max(work, way * way / (w * h * h), T.U[k, 0] * T.U[k, 1])
     return s0, work
@@ -427,17 +427,17 @@ def begin_arrival(T, count, cold, s0, work):
 
 
 @sweep
-def mean_products(T, count):
-    """Mean product of gaps and forces, and of friction."""
+def mean_excess(T, count):
+    """By how much products of gaps and forces are too large, in the mean, and those of friction."""
     total, rough, terms, rubs = 0.0, 0.0, 0, 0
     for k in range(count):
         if T.hold[k] == 1:
-            total, terms = total + T.V[k, 0] * T.V[k, 1], terms + 1
+            total, terms = total + max(T.V[k, 0] * T.V[k, 1] - T.want[k, 1], 0.0), terms + 1
             if T.mu[k] > 0.0:
-                rough, rubs = rough + rub_of(T.cone, T, k)[0], rubs + 1
+                rough, rubs = rough + max(rub_of(T.cone, T, k)[0] - T.want[k, 2], 0.0), rubs + 1
     for k in range(T.U.shape[0]):
         if T.bound[k] == 1:
-            total, terms = total + T.U[k, 0] * T.U[k, 1], terms + 1
+            total, terms = total + max(T.U[k, 0] * T.U[k, 1] - T.want_U[k, 1], 0.0), terms + 1
     return total / max(terms, 1), rough / max(rubs, 1)
 
 
@@ -485,7 +485,7 @@ def stop_momenta(attempt, system, plan, limits, t, h, x1, ua, rtol, mass, B, A, 
         close = largest <= (rtol if turn > 0 else 1.0e-14) * scale + floor
         if kept and close and off_by(count, T, far):
             return True
-        mean, rough = mean_products(T, count)
+        mean, rough = mean_excess(T, count)
         sigma = min(0.5, max(0.2 if cold else 0.02, (1.0 - alpha) * (1.0 - alpha)))
         aim_on(count, T, sigma * mean, sigma * rough)
         clear_couplings(plan, E, A.W)
