@@ -179,7 +179,8 @@ def put_back_solution_of_step(count, T):
     for k in range(count):
         for e in range(T.V.shape[1]):
             T.V[k, e], T.old_V[k, e] = T.old_V[k, e], T.V[k, e]
-        T.g[k, 0], T.g[k, 1], T.g[k, 2], T.hold[k] = T.want[k, 5], T.want[k, 6], T.want[k, 7], 1
+        T.g[k, 0], T.g[k, 1], T.g[k, 2] = T.want[k, 5], T.want[k, 6], T.want[k, 7]
+        T.hold[k] = T.X[k, 7] != BLOCKED
     for k in range(T.U.shape[0]):
         for e in range(2):
             T.U[k, e], T.old_U[k, e] = T.old_U[k, e], T.U[k, e]

@@ -34,6 +34,7 @@ from leastaction.kernels.bodywise_arrival import (
 )
 from leastaction.kernels.bodywise_barrier import friction_barrier
 from leastaction.kernels.bodywise_bounds import relieve
+from leastaction.kernels.bodywise_contact import BLOCKED
 from leastaction.kernels.bodywise_graph import clear_couplings, solve_bodies
 from leastaction.kernels.bodywise_moves import (
     at_start,
@@ -115,7 +116,7 @@ def put_part(T, D, count, of_step):
     for k in range(count):
         for e in range(T.V.shape[1]):
             T.V[k, e] = D.V1[k, e] if of_step else D.V2[k, e]
-        T.hold[k] = 1 if of_step else D.hold[k]
+        T.hold[k] = T.X[k, 7] != BLOCKED if of_step else D.hold[k]
     for k in range(T.U.shape[0]):
         for e in range(2):
             T.U[k, e] = D.U1[k, e] if of_step else D.U2[k, e]
@@ -153,7 +154,7 @@ def moving_slacks(tree, limits, h, mass, kappa, moment, T, D, count, before, mov
     for k in range(count):
         s, gamma, dgamma = D.V1[k, 0], D.V1[k, 1], before.d_force[k, 0]
         _, slope = widened(s, scale_of_contact(tree, T, k, mass, kappa, h))
-        D.da[k] = -slope * s / gamma * dgamma
+        D.da[k] = -slope * s / gamma * dgamma if gamma > 0.0 else 0.0
         moves.aim[k] = D.da[k] * gamma + D.a[k] * dgamma
         T.aim[k, 0], T.aim[k, 1], T.aim[k, 2], T.aim[k, 3] = (
             T.want[k, 1], T.want[k, 2], T.want[k, 3], T.want[k, 4],

@@ -33,7 +33,8 @@ so that one iteration is the exact Newton direction of the whole system. The con
     g (nc, 3)                  phi over its least value, d
     U (nl + ni, 2), dU         (s, gamma) of limits and inequalities, and their directions
     aim (nc, 4)                products that are aimed at: s gamma, and (mu gamma, beta) o (psi, d)
-    hold (nc,)                 1 for a contact that takes part, as all do but at the end of a step
+    hold (nc,)                 1 for a contact that takes part, as all do but those that are blocked, and at the end of
+                               a step those that are open
     end (nc, 7), end_U         force of a contact at the end of a step: along the normal, in the world, and friction
                                in the world; of bounds
     origin (nc,)               of contacts that were added: number of the one they replace, or -1 - kind of their gap
@@ -218,7 +219,7 @@ def rows_at_start(count, h, B, T):
         mark = T.X[k, 7]
         if mark == 0.0:
             T.X[k, 6] = least_gap(phi, h)
-        elif mark in (LET_GO, BLOCKED):
+        elif mark == LET_GO:
             T.X[k, 6] = -10.0 * T.tune[0]
         else:
             T.X[k, 6] = (1.0 - RECOVERED) * (phi + h * h) if mark == DEEP else 0.0
@@ -251,8 +252,11 @@ def block_contacts(tree, B, T, first, count):
             else:
                 free = moves_along(tree, B.S0, j, g)
                 j = tree.rows[j, PARENT]
+        T.hold[k] = free
         if not free:
-            T.X[k, 6], T.X[k, 7] = -10.0 * T.tune[0], BLOCKED
+            T.X[k, 7] = BLOCKED
+            for e in range(T.V.shape[1]):
+                T.V[k, e] = 0.0
 
 
 @kernel
@@ -483,6 +487,8 @@ def stay_inside(count, T):
     """Gap and slip are no linear functions of the motion: take a gap as it is, and keep friction inside its cones."""
     settle_bounds(T.limits, T)
     for k in range(count):
+        if T.hold[k] == 0:
+            continue
         if T.g[k, 0] > 0.5 * T.V[k, 0]:
             T.V[k, 0] = T.g[k, 0]
         if T.mu[k] > 0.0:
@@ -498,6 +504,8 @@ def products(count, T, limits):
     total, most, off, work, terms = bound_products(limits, T)
     rough, roughest, grip, rubs = 0.0, 0.0, 0.0, 0
     for k in range(count):
+        if T.hold[k] == 0:
+            continue
         a, miss = T.V[k, 0] * T.V[k, 1], abs(T.g[k, 0] - T.V[k, 0])
         total, most, terms = total + a, max(most, a), terms + 1
         off, work = max(off, miss), work + miss * T.V[k, 1]
@@ -513,6 +521,8 @@ def products(count, T, limits):
 def start_contacts(count, T, limits, kappa, cold, s0, g0):
     """First contact variables: from the last step (warm), or from the scales s0 and g0 alone (cold)."""
     for k in range(count):
+        if T.hold[k] == 0:
+            continue
         mu, b1, b2 = T.mu[k], T.V[k, 2], T.V[k, 3]
         s, gamma = started(T.V[k, 0], T.V[k, 1], T.g[k, 0], kappa, cold, s0, g0)
         T.V[k, 0], T.V[k, 1], T.V[k, 2], T.V[k, 3], T.V[k, 4] = s, gamma, 0.0, 0.0, 0.0

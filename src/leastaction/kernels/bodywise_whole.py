@@ -348,6 +348,11 @@ def put_contacts(Z, T, h, res, values):
         first, cc, ca, ac, cb, bc = (
             Z.touch[k, 0], Z.touch[k, 1], Z.touch[k, 2], Z.touch[k, 3], Z.touch[k, 4], Z.touch[k, 5],
         )  # fmt: skip
+        if T.hold[k] == 0:
+            # no force
+            for e in range(3):
+                values[cc + 4 * e] += 1.0
+            continue
         r0, r1, r2, c0 = contact_at(T, k)
         pa, pb = ld3(Z.r, T.ints[k, 1], 0), ld3(Z.r, T.ints[k, 2], 0)
         for e in range(3):
