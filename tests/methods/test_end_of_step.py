@@ -105,7 +105,7 @@ def _below_a_ceiling() -> la.Model:
         return np.array([0.1 - poses[0, 2, 3]])
 
     def slope(poses: np.ndarray) -> np.ndarray:
-        return np.array([[[0, 0, 0, *(-poses[0, :3, :3].T[:, 2])]]])
+        return np.array([[0, 0, 0, *(-poses[0, :3, :3].T[:, 2])]])
 
     m.add_constraint(la.Constraint("b", room, slope, size=1, kind="inequality"))
     return m.build()

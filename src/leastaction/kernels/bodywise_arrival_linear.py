@@ -53,7 +53,7 @@ from leastaction.kernels.bodywise_moves import (
 )
 from leastaction.kernels.bodywise_step import finish
 from leastaction.kernels.explicit import copy
-from leastaction.kernels.layout import Floats, Ints
+from leastaction.kernels.layout import COM, INERTIA, MASS, Floats, Ints
 from leastaction.kernels.legendre import to_parent_axes
 
 # Corrections at most; part of the motion below which a correction is the last, and below which one is good enough.
@@ -149,12 +149,31 @@ def arrive_at_base(T, D, moves, contacts, limits, system, plan, t, h, numbers, s
 
 
 @sweep
-def moving_slacks(tree, limits, h, mass, kappa, moment, T, D, count, before, moves):
-    """da, and how the products of the arrival move, from the directions of the forces of the step in ``before``."""
+def sizes_of(tree):
+    """Mass of all bodies, and their moment of inertia as in ``Bodies.unit``."""
+    mass, moment = 0.0, 0.0
+    for i in range(1, tree.rows.shape[0]):
+        m, C = tree.const[i, MASS], tree.const
+        if m > 0.0:
+            c = C[i, COM] * C[i, COM] + C[i, COM + 1] * C[i, COM + 1] + C[i, COM + 2] * C[i, COM + 2]
+            mass += m
+            moment += 0.5 * (C[i, INERTIA] + C[i, INERTIA + 3] + C[i, INERTIA + 5]) + m * c
+    return mass, max(moment, 1.0e-300)
+
+
+@sweep
+def moving_slacks(tree, ends, limits, h, kappa, eps, T, D, count, before, moves):
+    """da, and how the products of the arrival move, from the directions of the forces of the step in ``before``.
+
+    Masses may be others at the two ends of the direction.
+    """
+    (mass, moment), plus, minus = sizes_of(tree), sizes_of(ends[0].tree), sizes_of(ends[1].tree)
     for k in range(count):
         s, gamma, dgamma = D.V1[k, 0], D.V1[k, 1], before.d_force[k, 0]
         _, slope = widened(s, scale_of_contact(tree, T, k, mass, kappa, h))
-        D.da[k] = -slope * s / gamma * dgamma if gamma > 0.0 else 0.0
+        more = widened(s, scale_of_contact(ends[0].tree, T, k, plus[0], kappa, h))[0]
+        less = widened(s, scale_of_contact(ends[1].tree, T, k, minus[0], kappa, h))[0]
+        D.da[k] = (more - less) / (2.0 * eps) - (slope * s / gamma * dgamma if gamma > 0.0 else 0.0)
         moves.aim[k] = D.da[k] * gamma + D.a[k] * dgamma
         T.aim[k, 0], T.aim[k, 1], T.aim[k, 2], T.aim[k, 3] = (
             T.want[k, 1], T.want[k, 2], T.want[k, 3], T.want[k, 4],
@@ -162,7 +181,9 @@ def moving_slacks(tree, limits, h, mass, kappa, moment, T, D, count, before, mov
     for k in range(T.U.shape[0]):
         s, gamma, dgamma = D.U1[k, 0], D.U1[k, 1], before.d_push[k]
         _, slope = widened(s, scale_of_bound(tree, limits, T, k, mass, kappa, h, moment))
-        D.da_U[k] = -slope * s / gamma * dgamma if gamma > 0.0 else 0.0
+        more = widened(s, scale_of_bound(ends[0].tree, limits, T, k, plus[0], kappa, h, plus[1]))[0]
+        less = widened(s, scale_of_bound(ends[1].tree, limits, T, k, minus[0], kappa, h, minus[1]))[0]
+        D.da_U[k] = (more - less) / (2.0 * eps) - (slope * s / gamma * dgamma if gamma > 0.0 else 0.0)
         moves.goal[k] = D.da_U[k] * gamma + D.a_U[k] * dgamma
         T.goal[k] = T.want_U[k, 1]
 
@@ -212,7 +233,7 @@ def correct_arrival(contacts, limits, system, plan, h, eps, dmu, B, A, E, L, T, 
 
 @optional(True)
 def follow_arrival(T, j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, plan, t, h, active, rate_of,
-                   mass, kappa, xb, y, c1, F1, pc, B, A, E, f, L, nc, before, lam1, D, moves, lam, Z, ua, xi, out_x,
+                   kappa, xb, y, c1, F1, pc, B, A, E, f, L, nc, before, lam1, D, moves, lam, Z, ua, xi, out_x,
                    out_p):  # fmt: skip
     """Momenta at both ends of direction j, after what contacts do there, in out_p; False if there is no direction.
 
@@ -220,7 +241,7 @@ def follow_arrival(T, j, x, p, control, X, P, U, eps, dmu, contacts, limits, sys
     """
     if D.held[0] == 0:
         return True
-    moving_slacks(system.tree, limits, h, mass, kappa, A.unit[1], T, D, nc, before, moves)
+    moving_slacks(system.tree, ends, limits, h, kappa, eps[j], T, D, nc, before, moves)
     still_forces(contacts, moves)
     still_multipliers(system.loops, lam)
     D.y[:] = 0.0

@@ -383,7 +383,7 @@ def linearize(system, ends, plan, contacts, bouncing, slowest, limits, kept, t, 
             finish(ends[side], t, h, X[k], c, active, B, f, ua, c1, F1, out_p[k])
             copy(B.x1, out_x[k])
         if not follow_arrival(T, j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, plan, t, h,
-                              active, rate_of, mass, kappa, xb, y, c1, F1, pc, B, A, E, f, L, nc, moves, lam, D,
+                              active, rate_of, kappa, xb, y, c1, F1, pc, B, A, E, f, L, nc, moves, lam, D,
                               end_moves, end_lam, Z, ua, xi, out_x, out_p):  # fmt: skip
             return NO_DERIVATIVE, 0
         if not (all_finite(out_p[2 * j]) and all_finite(out_p[2 * j + 1])):
