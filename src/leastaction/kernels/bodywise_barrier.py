@@ -58,6 +58,9 @@ MISSED, LOOKS = 0.02, 2
 # iteration earlier or later, and the gap then differs by as large a part of itself.
 ENOUGH, NEAR = 1.05, 1.5
 
+# Barrier of friction that a warm start begins with, as a part of that of gaps: it has farther to go.
+START = 1.0e-2
+
 # Distance of two bodies at the end of a step, over the way there, from which a contact that holds them is false; how
 # many times the force of the last step a force is that strikes.
 FALSE, STRIKE = 0.1, 3.0
@@ -298,7 +301,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, nu
             s0, g0 = scales(tree, B, h, mass, nc)
             if wide:
                 s0 *= 10.0
-            start_contacts(nc, T, limits, warm, cold, s0, g0)
+            start_contacts(nc, T, limits, warm, START * warm, cold, s0, g0)
             started = True
             continue
         mean, largest_product, rough, roughest, grip, off, work = products(nc, T, limits)
@@ -342,7 +345,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, nu
         if alpha < 0.02 and not wide:
             # jammed at a boundary: back to the curve of the barrier, farther out
             rows_at_end(nc, B, T)
-            start_contacts(nc, T, limits, 10.0 * mean, False, s0, g0)
+            start_contacts(nc, T, limits, 10.0 * mean, 10.0 * max(mean, rough), False, s0, g0)
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
     return good

@@ -518,8 +518,11 @@ def products(count, T, limits):
 
 
 @sweep
-def start_contacts(count, T, limits, kappa, cold, s0, g0):
-    """First contact variables: from the last step (warm), or from the scales s0 and g0 alone (cold)."""
+def start_contacts(count, T, limits, kappa, slick, cold, s0, g0):
+    """First contact variables: from the last step (warm), or from the scales s0 and g0 alone (cold).
+
+    kappa, slick: products of gaps and of friction to start with, where they are warm.
+    """
     for k in range(count):
         if T.hold[k] == 0:
             continue
@@ -529,5 +532,5 @@ def start_contacts(count, T, limits, kappa, cold, s0, g0):
         if mu > 0.0 and cold:
             start_friction(T.cone, T, k, mu * gamma, s * gamma, 0.0, 0.0)
         elif mu > 0.0:
-            start_friction(T.cone, T, k, mu * gamma, kappa, b1, b2)
+            start_friction(T.cone, T, k, mu * gamma, slick, b1, b2)
     start_bounds(limits, T, kappa, cold, s0, g0)

@@ -19,7 +19,7 @@ from leastaction.kernels._calls import call_control
 from leastaction.kernels._jit import entry
 from leastaction.kernels.bodywise import keep_bodies, make_bodies, move_bodies, out_of_hand, shift_of, shifted
 from leastaction.kernels.bodywise_arrival import arrive, make_arrival
-from leastaction.kernels.bodywise_barrier import find, find_missed, hold_all, scales, too_far
+from leastaction.kernels.bodywise_barrier import START, find, find_missed, hold_all, scales, too_far
 from leastaction.kernels.bodywise_contact import (
     aim_at,
     contact_directions,
@@ -141,7 +141,7 @@ def look(touch, system, now, x, drive, closed, what, warm, cold, s0, g0, room, f
     if what == STARTING:
         s0, g0 = scales(system.tree, B, h, mass, count)
         s0 *= wider
-        start_contacts(count, T, limits, warm, cold, s0, g0)
+        start_contacts(count, T, limits, warm, START * warm, cold, s0, g0)
     elif what == INSIDE:
         found[MEAN : FOUND] = products(count, T, limits)
     return s0, g0
@@ -199,7 +199,7 @@ def advance(touch, system, plan, alpha, back, s0, g0, exact, room):
         move_contacts(count, T, limits, alpha)
         if back > 0.0:
             rows_at_end(count, B, T)
-            start_contacts(count, T, limits, back, False, s0, g0)
+            start_contacts(count, T, limits, back, back, False, s0, g0)
 
 
 @entry

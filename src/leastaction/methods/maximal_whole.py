@@ -333,7 +333,7 @@ def iterate(step: Stepper, cold: bool, wide: bool, most: int, count: Any) -> boo
         if not alpha > 0.0:
             break
         # jammed at a boundary: back to the curve of the barrier, farther out
-        step.advance(alpha, 10.0 * mean if alpha < 0.02 and not wide else 0.0, s0, g0)
+        step.advance(alpha, 10.0 * max(mean, rough) if alpha < 0.02 and not wide else 0.0, s0, g0)
         closed = False
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
