@@ -63,8 +63,9 @@ from leastaction.spatial._source.vector import add6, axpy3, axpy6, dot6, lin, ma
 # Widened slack over the slack from which a contact does not take part.
 OPEN = 1.0e4
 
-# Iterations at most; part of a product by which it may be off; rounding of positions, as a part of them.
-MOST, CLOSE, ROUNDING = 100, 1.0e-8, 4.0e-15
+# Iterations at most, and those after which the tolerance of the solver will do; part of a product by which it may be
+# off; rounding of positions, as a part of them.
+MOST, SURELY, CLOSE, ROUNDING = 100, 8, 1.0e-8, 4.0e-15
 
 
 @optional(None, MEMORY_OPTIONS)
@@ -483,7 +484,8 @@ def stop_momenta(attempt, system, plan, limits, t, h, x1, ua, rtol, mass, B, A, 
         if not math.isfinite(largest):
             return False
         floor = 1.0e-15 * A.unit[1] * (1.0 + far * far / (A.unit[0] * A.unit[0])) / h
-        close = largest <= (rtol if turn > 0 else 1.0e-14) * scale + floor
+        # linear equations are met to rounding by a whole step
+        close = largest <= (1.0e-13 if turn < SURELY else rtol) * scale + floor
         if kept and close and off_by(count, T, far):
             return True
         mean, rough = mean_excess(T, count)
