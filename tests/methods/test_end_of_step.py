@@ -217,28 +217,25 @@ def test_a_run_from_any_row_goes_on_as_the_run_did() -> None:
         assert np.abs(again.q - run.q[row : row + 51]).max() < 1e-6
 
 
-def test_gradient_through_a_landing_and_a_slide() -> None:
+def test_gradient_through_a_slide_that_ends_rolling() -> None:
     m = la.Mechanism("ball")
     m.add_body("ball", shape=la.Sphere(0.1), mass=1.0)
     m.add_joint("root", "free", parent="world", child="ball")
     m.add_ground(friction=0.3)
     model = m.build()
-    method = la.Maximal(solver=la.InteriorPoint(barrier=1e-5, warm=1e-5))
-    objective = la.Reach("ball", (0.4, 0.1, 0.1))
+    method = la.Maximal(solver=la.InteriorPoint(tolerance=1e-12, barrier=1e-4, warm=1e-4))
+    target, at, e = np.array([0.4, 0.1, 0.1]), {"root": [0, 0, 0.1005, 1, 0, 0, 0]}, 1e-3
 
     def value(v: np.ndarray) -> float:
-        x = model.state({"root": [0, 0, 0.12, 1, 0, 0, 0]}, v)
-        run = la.simulate(model, x, dt=0.01, duration=0.3, method=method)
-        return float(np.sum((run.q[-1, :3] - (0.4, 0.1, 0.1)) ** 2))
+        run = la.simulate(model, model.state(at, v), dt=0.01, duration=0.3, method=method)
+        return 0.5 * float(np.sum((run.q[-1, :3] - target) ** 2))
 
-    v = np.array([0.0, 0.0, 0.0, 1.0, 0.2, -0.3])
-    x = model.state({"root": [0, 0, 0.12, 1, 0, 0, 0]}, v)
-    found = la.gradient(model, method, x, np.zeros((30, 6)), 0.01, objective, ["v"])["v"]
-    # the objective counts half of the square
-    scale = 0.5
-    for k in (3, 4, 5):
-        e = np.zeros(6)
-        e[k] = 1e-3
-        wanted = (value(v + e) - value(v - e)) / 2e-3
-        # 6e-2: the step at which the ball lands is another one at the ends of the difference
-        assert abs(found[k] / wanted - scale) < 0.1 * scale
+    v = np.array([0.0, 0.0, 0.0, 1.0, 0.2, 0.0])
+    objective = la.Reach("ball", target)
+    found = la.gradient(model, method, model.state(at, v), np.zeros((30, 6)), 0.01, objective, ["v"])["v"]
+    for k in (1, 3, 4):
+        step = np.zeros(6)
+        step[k] = e
+        wanted = (value(v + step) - value(v - step)) / (2 * e)
+        # 2e-4, as steps end within five per cent of the barrier
+        assert abs(found[k] - wanted) < 1e-2 * abs(wanted)

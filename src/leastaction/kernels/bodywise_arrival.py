@@ -128,7 +128,7 @@ def lightness(tree, i, mass):
 @kernel
 def widened(s, scale):
     """a of a slack s, with scale = h^2 w kappa; and its derivative by s."""
-    return s + s * s * s / scale, 1.0 + 3.0 * s * s / scale
+    return (s + s * s * s / scale, 1.0 + 3.0 * s * s / scale) if scale > 0.0 else (s, 1.0)
 
 
 @kernel
@@ -189,12 +189,12 @@ def put_back_solution_of_step(count, T):
 
 
 @sweep
-def choose(tree, limits, h, mass, kappa, moment, T, count):
+def choose(tree, limits, h, mass, moment, T, count):
     """Which contacts and bounds take part, and what their products are to be; how many."""
     held = 0
     for k in range(count):
         s, gamma, mark = T.V[k, 0], T.V[k, 1], T.X[k, 7]
-        a, _ = widened(s, scale_of_contact(tree, T, k, mass, kappa, h))
+        a, _ = widened(s, scale_of_contact(tree, T, k, mass, s * gamma, h))
         T.hold[k] = a < OPEN * s and mark != BLOCKED and mark != LET_GO
         held += T.hold[k]
         T.want[k, 0], T.want[k, 1] = a, a * gamma
@@ -202,7 +202,7 @@ def choose(tree, limits, h, mass, kappa, moment, T, count):
             T.want[k, 2], T.want[k, 3], T.want[k, 4] = rub_of(T.cone, T, k)
     for k in range(T.U.shape[0]):
         s, gamma = T.U[k, 0], T.U[k, 1]
-        a, _ = widened(s, scale_of_bound(tree, limits, T, k, mass, kappa, h, moment))
+        a, _ = widened(s, scale_of_bound(tree, limits, T, k, mass, s * gamma, h, moment))
         drive = k < limits.where.shape[0] and limits.where[k, 2] == SERVO
         T.bound[k] = a < OPEN * s and not drive
         held += T.bound[k]
@@ -546,9 +546,9 @@ def arrive(T, contacts, limits, system, plan, t, h, numbers, slowest, mass, B, A
 
     B.xi: displacements of the step. contacts: None where nothing bounces; slowest: speed below which nothing does.
     """
-    tree, rtol, kappa = system.tree, numbers[0], numbers[1]
+    tree, rtol = system.tree, numbers[0]
     keep_solution_of_step(count, T)
-    if choose(tree, limits, h, mass, kappa, A.unit[1], T, count) == 0:
+    if choose(tree, limits, h, mass, A.unit[1], T, count) == 0:
         note_end_forces(T, count)
         put_back_solution_of_step(count, T)
         return True
