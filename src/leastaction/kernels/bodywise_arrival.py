@@ -314,14 +314,21 @@ def links_at_end(loops, system, plan, t, h, B, A, E, f, L):
 
 @optional(True)
 def link_rates(loops, system, h, A, f, L):
-    """Displacements of loops and constraints, and impulses of their multipliers into A.W; True if all are kept."""
+    """Displacements of loops and constraints, and impulses of their multipliers into A.W; True if all are kept.
+
+    That is to rounding of the motion, or of positions where there is next to none.
+    """
+    far = 0.0
     for i in range(system.tree.rows.shape[0]):
         st6(f.V, i, 0, scaled6(1.0 / h, ld6(A.eta, i, 0)))
-    small = rates_of_rows(L, f.V)
+        for e in range(9, 12):
+            far = max(far, abs(A.A[i, e]))
+    small, still = rates_of_rows(L, f.V), True
     for k in range(L.kind.size):
         L.g[1, k] *= h
+        still = still and abs(L.g[1, k]) <= ROUNDING * max(1.0, far)
         push_ends(L, k, h, A)
-    return small
+    return small or still
 
 
 @optional(None)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.errors import ModelError, UnsupportedError
-from leastaction.kernels.callbacks import Callback
+from leastaction.kernels.callbacks import Callback, control_at
 from leastaction.kernels.contact_layout import CONTACT_COLUMNS
 from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
 from leastaction.methods.memory import Field, check_memory
@@ -261,8 +261,22 @@ class Method(ABC):
     def replay(
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
     ) -> tuple[Chunk, list[FloatArray]]:
-        """``rollout``, with the contacts of each step that begins at a saved row."""
-        return self.rollout(model, memory, clock, k, steps, every, control), []
+        """``rollout``, with the contacts of each step that begins at a saved row: each such step is taken again."""
+        q, v = self.state(model, memory)
+        chunk = self.rollout(model, memory, clock, k, steps, every, control)
+        found: list[FloatArray] = []
+        if not self.contact_pairs(model):
+            return chunk, found
+        numbers = range(-(-k // every) * every, k + chunk.steps, every)
+        rows = [*([(q, v)] if k % every == 0 else []), *zip(chunk.q, chunk.v, strict=True)]
+        for number, (q, v) in zip(numbers, rows, strict=False):
+            state = model.state(q, v, clock.at(number))
+            if control.callback is not None:
+                tau: Any = control_at(control.callback.address, state.t, state.q, state.v)
+            else:
+                tau = control.array[number] if len(control.array) else None
+            found.append(self.contacts(model, state, tau, clock.length(number)))
+        return chunk, found
 
     def contact_pairs(self, model: Model) -> tuple[tuple[str, str], ...]:
         """Names of the two bodies of every pair that may touch."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
+from leastaction.kernels.contact_layout import CONTACT_COLUMNS
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
 from leastaction.methods.closing import check_closed
 from leastaction.methods.explicit import enter_rows
@@ -204,10 +205,8 @@ class MaximalEuler(Method):
                 saved += 1
         return Chunk(steps, None, q, v, {"programs": programs})
 
-    def contacts(
-        self, model: Model, state: State, control: Any, dt: float, end: FloatArray | None = None
-    ) -> FloatArray:
-        """Contacts of the step that begins at a state, (contacts, 12): see ``kernels.bodywise_contact``."""
+    def contacts(self, model: Model, state: State, control: Any, dt: float) -> FloatArray:
+        """Contacts of the step that begins at a state: see ``kernels.contact_layout``."""
         tau = np.zeros(model.nv) if control is None else model.check_v(control, "control")
         memory = self._begin(model, state)
         found, step = self._advance(model, memory, state.t, dt, tau)
@@ -215,15 +214,15 @@ class MaximalEuler(Method):
         if found.failure:
             raise ConvergenceError(f"{self.label}: {found.failure}", state=state)
         if step.touching is None:
-            return np.zeros((0, 12))
-        touch, out = step.touching, np.zeros((len(step.touching.gap), 12))
+            return np.zeros((0, CONTACT_COLUMNS))
+        touch, out = step.touching, np.zeros((len(step.touching.gap), CONTACT_COLUMNS))
         rate, slip = (step.C @ found.phi)[: len(out)], (step.T @ found.phi).reshape(-1, 2)
         tangent = found.tangent[: 2 * len(out)].reshape(-1, 2)
         for i in range(len(out)):
             force = found.normal[i] * touch.normal[i] + tangent[i] @ tangents(touch.normal[i])
             out[i, :3] = touch.pair[i], touch.feature[i], touch.gap[i] + dt * rate[i]
             out[i, 3], out[i, 4:7], out[i, 7:10] = found.normal[i] / dt, force / dt, touch.point[i]
-            out[i, 10:] = dt * np.linalg.norm(slip[i]), touch.row[i]
+            out[i, 10:] = dt * np.linalg.norm(slip[i]), touch.row[i], np.linalg.norm(tangent[i]) / dt
         return out
 
     def contact_pairs(self, model: Model) -> tuple[tuple[str, str], ...]:
