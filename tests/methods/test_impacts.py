@@ -65,8 +65,8 @@ class TestBall:
         state = dropped(model, 0.6, v=[0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
         run = la.simulate(model, state, dt=0.01, duration=0.5, method=la.Maximal())
         forward = run.momentum.linear[-1, 0]
-        # the point that touches sticks: 5/7 of the speed. measured to 9e-12
-        assert forward == pytest.approx(5.0 / 7.0, abs=1e-9)
+        # the point that touches sticks: 5/7 of the speed. measured to 2e-9, what the barrier leaves in flight
+        assert forward == pytest.approx(5.0 / 7.0, abs=1e-8)
 
     def test_a_run_goes_on_as_if_it_had_not_stopped(self):
         model = thrown(la.Sphere(0.1), 0.8)
