@@ -104,26 +104,34 @@ def rests(case: Case) -> None:
 
 
 def limits(case: Case) -> None:
-    """Joints stay within limits that are in force; what leans on one has no velocity."""
+    """Joints stay within limits that are in force; what leans on one has no velocity.
+
+    Where another joint strikes its limit, one that leans may hop within a step: away from its limit, not into it.
+    """
     model, steps = case.model, 60
     run = _run(case, steps)
-    for name, view in model.joints.items():
-        joint = model.mechanism.joints[name]
-        for i, (low, high) in enumerate(joint.limits):
-            if joint.kind == "free" or not np.isfinite([low, high]).all() or joint.nq != joint.nv:
-                continue
-            q, v = run.q[:, view.q][:, i], run.v[:, view.v][:, i]
-            show = _show(steps) + f"print(run.q[:, {view.q.start + i}], run.v[:, {view.v.start + i}])\n"
-            beyond = float(max((low - q).max(), (q - high).max()))
-            if not beyond < 1e-6:
-                case.fail(f"joint {name} is {beyond:.3g} beyond its limit {low} to {high}", show)
-            # leaning for three rows: it has not moved, so it has no velocity
-            for bound in (low, high):
-                at = np.abs(q - bound) < 1e-7
-                leaning = at[2:] & at[1:-1] & at[:-2]
-                fast = float(np.abs(v[1:-1][leaning]).max(initial=0.0))
-                if not fast < 1e-3:
-                    case.fail(f"joint {name} leans on its limit {bound} with a velocity of {fast:.3g}", show)
+    bounds = [
+        (name, view.q.start + i, view.v.start + i, bound, side)
+        for name, view in model.joints.items()
+        for i, pair in enumerate(model.mechanism.joints[name].limits)
+        for bound, side in zip(pair, (1.0, -1.0), strict=True)
+        if view.nq == view.nv and np.isfinite(pair).all()
+    ]
+    near = [np.abs(run.q[:, i] - bound) < 1e-7 for _, i, _, bound, _ in bounds]
+    at = np.array(near, dtype=bool).reshape(-1, steps + 1)
+    strikes = (at[:, 1:] & ~at[:, :-1]).any(axis=0)
+    for (name, i, k, bound, side), touching in zip(bounds, at, strict=True):
+        q, v = run.q[:, i], run.v[:, k]
+        show = _show(steps) + f"print(run.q[:, {i}], run.v[:, {k}])\n"
+        beyond = float((side * (bound - q)).max())
+        if not beyond < 1e-6:
+            case.fail(f"joint {name} is {beyond:.3g} beyond its limit {bound}", show)
+        # leaning for three rows: it has not moved, so it has no velocity
+        leaning, away = touching[2:] & touching[1:-1] & touching[:-2], side * v[1:-1]
+        fast = float(np.where(leaning & (~strikes[:-1] | (away < 0)), np.abs(away), 0.0).max(initial=0.0))
+        # measured: 5e-6 one row after another joint has struck
+        if not fast < 1e-4:
+            case.fail(f"joint {name} leans on its limit {bound} with a velocity of {fast:.3g}", show)
 
 
 def _run(case: Case, steps: int) -> la.Trajectory:
