@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -72,11 +74,29 @@ def test_the_cache_lies_in_the_folder_of_the_key():
 def test_a_folder_that_cannot_be_written_is_passed_over(tmp_path, monkeypatch):
     monkeypatch.delenv("LEASTACTION_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(_cache, "_writable", lambda folder: str(folder).startswith(str(tmp_path)))
-    _cache.cache_folder.cache_clear()
-    found = _cache.cache_folder()
-    _cache.cache_folder.cache_clear()
-    assert found == tmp_path / "leastaction"
+    package, user = _cache.PACKAGE / "kernels" / "__kernelcache__", tmp_path / "leastaction"
+    # the user's folder first, which all environments share
+    for can, wanted in (((user, package), user), ((package,), package)):
+        monkeypatch.setattr(_cache, "_writable", lambda folder, can=can: folder in can)
+        _cache.cache_folder.cache_clear()
+        found = _cache.cache_folder()
+        _cache.cache_folder.cache_clear()
+        assert found == wanted
+
+
+def test_a_version_in_use_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(_cache, "cache_folder", lambda: tmp_path)
+    old = time.time() - 2 * _cache.WEEKS
+    monkeypatch.setattr(_cache, "source_hash", lambda module: "used")
+    used, unused = tmp_path / "forward-used", tmp_path / "forward-unused"
+    for folder in (used, unused):
+        folder.mkdir()
+        os.utime(folder, (old, old))
+    assert _cache.module_folder("kernels.forward") == used
+    monkeypatch.setattr(_cache, "source_hash", lambda module: "new")
+    assert _cache.module_folder("kernels.forward") == tmp_path / "forward-new"
+    assert used.exists()
+    assert not unused.exists()
 
 
 def test_compiling_is_announced_once_and_reading_the_cache_is_not():

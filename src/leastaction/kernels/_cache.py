@@ -3,9 +3,10 @@
 Numba looks only at the file of the cached function, not at the files of the functions it calls, so an edit in a
 helper would silently run old code. The machine code of each module with entry points therefore lies in a folder named
 by the module and by a hash of its own source and of all kernel sources it imports, directly or not: an edit compiles
-again what it can reach, and nothing else. The folders lie beside the package, or in the user's cache folder where the
-package cannot be written, or where ``LEASTACTION_CACHE_DIR`` says. Of several processes that need the same code at
-the same time one compiles it, and the others wait for the file.
+again what it can reach, and nothing else. The folders lie in the user's cache folder, so that a second environment or
+checkout with the same sources compiles nothing; beside the package where that cannot be written; or where
+``LEASTACTION_CACHE_DIR`` says. Of several processes that need the same code at the same time one compiles it, and the
+others wait for the file.
 
 Every file begins with a checksum of the rest, which is looked at before anything of it is used: a damaged one counts as
 missing and is replaced. Machine code is trusted, so folders that others may write to are not used. Where nothing can be
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import atexit
+import contextlib
 import hashlib
 import os
 import pickle
@@ -114,7 +116,7 @@ def cache_folder() -> Path:
     asked = os.environ.get("LEASTACTION_CACHE_DIR")
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leastaction"
     # The first folder that can be written wins; a temporary one is the last resort.
-    folders = [Path(asked)] if asked else [PACKAGE / "kernels" / "__kernelcache__", user]
+    folders = [Path(asked)] if asked else [user, PACKAGE / "kernels" / "__kernelcache__"]
     for folder in folders:
         if _writable(folder):
             return folder
@@ -128,12 +130,16 @@ def cache_folder() -> Path:
 
 
 def module_folder(module: str) -> Path:
-    """The folder of one module's compiled code. A new one takes the place of old ones that nobody made lately."""
+    """The folder of one module's compiled code. A new one takes the place of those that nobody used lately."""
     folder = cache_folder() / f"{module.rpartition('.')[2]}-{source_hash(module)}"
-    if not folder.exists():
-        for other in cache_folder().glob(f"{module.rpartition('.')[2]}-*"):
-            if time.time() - other.stat().st_mtime > WEEKS:
-                shutil.rmtree(other, ignore_errors=True)
+    if folder.exists():
+        # another version's user sees by this time that it is in use
+        with contextlib.suppress(OSError):
+            os.utime(folder)
+        return folder
+    for other in cache_folder().glob(f"{module.rpartition('.')[2]}-*"):
+        if time.time() - other.stat().st_mtime > WEEKS:
+            shutil.rmtree(other, ignore_errors=True)
     return folder
 
 
