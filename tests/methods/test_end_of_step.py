@@ -141,6 +141,22 @@ def test_a_puck_on_a_slide_does_not_stick_to_the_ground(gap: float) -> None:
     assert run.contacts.normal_force.max(initial=0.0) < 1e-6
 
 
+def test_a_blocked_contact_may_be_deep() -> None:
+    # margins of a file make it so; nothing can take the bodies apart, and nothing has to
+    def puck(kind: str) -> la.Model:
+        m = la.Mechanism("puck")
+        m.add_body("puck", mass=1.0, shape=la.Box((0.2, 0.2, 0.2)))
+        m.add_joint("x", kind, parent="world", child="puck", axis=(1, 0, 0), parent_frame=la.pose((0, 0, 0.096)))
+        m.add_ground(friction=0.8)
+        return m.build()
+
+    model = puck("prismatic")
+    run = la.simulate(model, model.state(v={"x": 0.5}), dt=0.002, duration=0.5, method="maximal")
+    assert abs(run.q[-1, 0] - 0.25) < 1e-9  # 1e-16
+    with pytest.raises(la.ModelError, match="interpenetrate"):
+        la.simulate(puck("revolute"), puck("revolute").state(), dt=0.002, duration=0.5, method="maximal")
+
+
 def test_a_puck_between_two_slides_is_pushed_along_them() -> None:
     # along the slides the normal of the other one's side moves, across them it does not
     m = la.Mechanism("pushed", gravity=(0, 0, 0))

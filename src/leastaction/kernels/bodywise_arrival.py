@@ -568,9 +568,7 @@ def arrive(T, contacts, limits, system, plan, t, h, numbers, slowest, mass, B, A
     good = False
     for attempt in range(4):
         if not good:
-            good = stop_momenta(
-                attempt, system, plan, limits, t + h, h, B.x1, ua, rtol, mass, B, A, E, f, L, T, count
-            )
+            good = stop_momenta(attempt, system, plan, limits, t + h, h, B.x1, ua, rtol, mass, B, A, E, f, L, T, count)
     if good:
         add_end_forces(tree, limits, h, A, T, count, ua)
         to_parent_axes(tree, B.x1, ua, pn)

@@ -143,7 +143,7 @@ def look(touch, system, now, x, drive, closed, what, warm, cold, s0, g0, room, f
         s0 *= wider
         start_contacts(count, T, limits, warm, START * warm, cold, s0, g0)
     elif what == INSIDE:
-        found[MEAN : FOUND] = products(count, T, limits)
+        found[MEAN:FOUND] = products(count, T, limits)
     return s0, g0
 
 

@@ -146,7 +146,7 @@ class Maximal(Method):
         """Coordinates and momenta of the tree's rows (discrete Legendre transform), and no past."""
         memory, touching = self._begin(model, state), touch_of(model)
         if touching is not None and self._order == 2:
-            check_apart(model, touching, memory["x"])
+            check_apart(model, touching, state.q, memory["x"])
         return memory
 
     def _begin(self, model: Model, state: State) -> Memory:
@@ -279,7 +279,7 @@ class Maximal(Method):
             raise UnsupportedError(f'{self.label} has no derivative of its step with InteriorPoint(variant="seed").')
         memory = self._begin(model, state)
         if touch_of(model) is not None:
-            check_apart(model, touch_of(model), memory["x"], True)
+            check_apart(model, touch_of(model), state.q, memory["x"], True)
         if "restitution" in model.features:
             found, strikes = self._touching(model, state, control, dt)
             if strikes.any():
@@ -301,9 +301,7 @@ class Maximal(Method):
             failure = failure_words(model, touching, error.status, error.row, iterations, fast)
             raise ConvergenceError(f"{self.label}: {failure}{end}", state=state) from error
 
-    def _touching(
-        self, model: Model, state: State, control: Any, dt: float
-    ) -> tuple[FloatArray, NDArray[np.bool_]]:
+    def _touching(self, model: Model, state: State, control: Any, dt: float) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Contacts (n, 13) of a plastic step from a state, and which of them bounce (n,)."""
         tau = np.zeros((0, model.nv)) if control is None else model.check_v(control, "control")[None]
         for parts in (1, *_PARTS):

@@ -35,12 +35,20 @@ _RUN_DEEP, _RUN_BEYOND = 2e-3, 1e-6
 _FAST = 1.0
 
 
-def check_apart(model: Model, touching: Any, x: FloatArray, within: bool = False) -> None:
+# Motion of two bodies along the normal of their contact, over that of a joint, below which no joint moves along it; as
+# ``kernels.bodywise_contact.ALONG``.
+_ALONG = 1e-5
+
+
+def check_apart(model: Model, touching: Any, q: FloatArray, x: FloatArray, within: bool = False) -> None:
     """Raise ModelError, by name, where a first state interpenetrates or breaks an enforced limit or inequality.
+
+    Bodies whose joints do not move along the normal of a contact may: it has no force.
 
     Args:
         model: the mechanism.
         touching: what may touch in it.
+        q: coordinates.
         x: coordinates of the rows.
         within: whether the state may be one of a run, as where steps of it are differentiated.
     """
@@ -54,13 +62,34 @@ def check_apart(model: Model, touching: Any, x: FloatArray, within: bool = False
     n = contact_features.find_contacts(table.contacts, poses, 0.0, ints, floats)
     phi, work = np.zeros(n), [np.zeros((n, w)) for w in (3, 6, 6, 3, 3)]
     contact_gap.gaps(ints, floats, n, poses, phi, *work)
-    if n and phi.min() < -(_RUN_DEEP if within else _DEEP):
-        worst = int(phi.argmin())
+    for worst in np.argsort(phi):
+        if phi[worst] >= -(_RUN_DEEP if within else _DEEP):
+            break
+        if not _approach(model, q, poses, ints[worst, 1:3], work[0][worst], work[3][worst]):
+            continue
         a, b = table.names[ints[worst, 3]]
         raise ModelError(
             f"'{model.name}': '{a}' and '{b if b != 'world' else 'the ground'}' interpenetrate by {-phi[worst]:.3g} m "
             "at the first state; move them apart."
         )
+
+
+def _approach(model: Model, q: FloatArray, poses: FloatArray, rows: Any, normal: FloatArray, point: FloatArray) -> bool:
+    """Whether any joint moves two rows of the tree along a normal at a point of the world."""
+    from leastaction.kernels import entries
+
+    # levers about the world would bring in its distance
+    change, size = np.zeros(model.nv), np.full(model.nv, 1e-300)
+    for row, sign in zip(rows, (1.0, -1.0), strict=True):
+        if row > 0:
+            R, p = poses[row, :9].reshape(3, 3), poses[row, 9:]
+            J = np.zeros((1, 6, model.nv))
+            entries.frame_jacobian(
+                model.system, q[None], int(row), np.concatenate([np.eye(3).ravel(), R.T @ (point - p)]), J
+            )
+            change += sign * (normal @ J[0, 3:])
+            size += np.linalg.norm(J[0, 3:], axis=0) + np.linalg.norm(J[0, :3], axis=0)
+    return bool((np.abs(change) > _ALONG * size).any())
 
 
 def failure_words(model: Model, touching: Any, status: int, row: int, iterations: int, fast: str) -> str:

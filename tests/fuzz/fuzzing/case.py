@@ -85,15 +85,24 @@ def honours(method: Method, model: la.Model) -> bool:
     return not (model.constraint_size and getattr(method, "quadrature", "") == "gauss")
 
 
-def simulate(model: la.Model, state: la.State, dt: float, steps: int, method: str, control: Any = None) -> Any:
+def simulate(model: la.Model, state: la.State, dt: float, steps: int, method: str | Method, control: Any = None) -> Any:
     """A run of so many steps."""
     return la.simulate(model, state, dt=dt, duration=steps * dt, method=method, control=control)
 
 
 def apart(
-    plan: Plan, one: Any, other: Any, at: Setting = SI, there: Setting = SI, rows: tuple[int, int] | None = None
+    plan: Plan,
+    one: Any,
+    other: Any,
+    at: Setting = SI,
+    there: Setting = SI,
+    rows: tuple[int, int] | None = None,
+    rates: float = 1.0,
 ) -> float:
-    """Largest difference of coordinates and velocities of two runs, in SI; all rows, or one row of each."""
+    """Largest difference of coordinates and velocities of two runs, in SI; all rows, or one row of each.
+
+    Differences of velocities count ``rates`` times.
+    """
     worst = 0.0
     a, b = coordinates(plan, at, one), coordinates(plan, there, other)
     for joint in plan.joints:
@@ -109,7 +118,7 @@ def apart(
                 same = np.sign((q[:, i : i + 4] * p[:, i : i + 4]).sum(axis=1, keepdims=True))
                 p = p.copy()
                 p[:, i : i + 4] *= same
-        worst = max(worst, float(np.abs(q - p).max(initial=0.0)), float(np.abs(v - w).max(initial=0.0)))
+        worst = max(worst, float(np.abs(q - p).max(initial=0.0)), rates * float(np.abs(v - w).max(initial=0.0)))
     return worst
 
 

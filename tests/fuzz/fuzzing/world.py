@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import leastaction as la
 from fuzzing.case import INVARIANT, NAMES, Case, apart, simulate
 from fuzzing.generator import SMOOTH, draw
 from fuzzing.plan import Plan
@@ -69,8 +70,17 @@ def _same(case: Case, setting: Setting, tolerance: float, names: tuple[str, ...]
     here, there = write(case.plan), write(case.plan, setting)
     for name in case.methods(3, names, here.model):
         one = simulate(here.model, here.state, _DT, _STEPS, name)
-        other = simulate(there.model, there.state, _DT, _STEPS, name)
+        other = simulate(there.model, there.state, _DT, _STEPS, _scaled(name, setting))
         _compare(case, case.plan, name, one, other, SI, setting, _tolerance(case, tolerance), here, there)
+
+
+def _scaled(name: str, setting: Setting) -> str | la.Maximal:
+    """The method of a name in units of a setting: the barrier of contacts and limits is a length."""
+    if name != "maximal" or setting.length == 1.0:
+        return name
+    usual = la.InteriorPoint()
+    barrier, warm, friction = (setting.length * x for x in (usual.barrier, usual.warm, usual.creep))
+    return la.Maximal(solver=la.InteriorPoint(barrier=barrier, warm=warm, friction=friction))
 
 
 def _compare(
@@ -78,7 +88,8 @@ def _compare(
     here: Program, there: Program,
 ) -> None:  # fmt: skip
     """Fail where two runs are apart."""
-    away = apart(plan, one, other, at, to)
+    # a row in which joints strike limits is as near to its barrier as that step ends: measured 7e-4 rad/s, once
+    away = apart(plan, one, other, at, to, rates=1.0 if plan.smooth else 1e-3)
     scale = 1.0 + float(np.abs(one.v).max(initial=0.0))  # type: ignore[attr-defined]
     if not away < tolerance * scale:
         run = f"dt={_DT}, duration={_STEPS * _DT}, method={name!r})\n"
