@@ -157,6 +157,21 @@ def test_a_blocked_contact_may_be_deep() -> None:
         la.simulate(puck("revolute"), puck("revolute").state(), dt=0.002, duration=0.5, method="maximal")
 
 
+@pytest.mark.parametrize("room", [0.0, 1e-10])
+def test_a_puck_that_limits_hold_does_not_stick_to_the_ground(room: float) -> None:
+    m = la.Mechanism("puck")
+    m.add_body("slide", mass=0.1, inertia=(0.1, 0.1, 0.1))
+    m.add_joint("x", "prismatic", parent="world", child="slide", axis=(1, 0, 0), parent_frame=la.pose((0, 0, 0.1)))
+    m.add_body("puck", mass=1.0, shape=la.Box((0.2, 0.2, 0.2)))
+    m.add_joint("z", "prismatic", parent="slide", child="puck", axis=(0, 0, 1), limits=(0.0, room))
+    m.add_ground(friction=0.8)
+    m.enforce_limits()
+    model = m.build()
+    run = la.simulate(model, model.state(v={"x": 0.5}), dt=0.002, duration=0.5, method="maximal")
+    assert abs(run.q[-1, 0] - 0.25) < 1e-9  # 1e-15; it was glued, by 5 kN
+    assert run.contacts.normal_force.max(initial=0.0) < 1e-6
+
+
 def test_a_puck_between_two_slides_is_pushed_along_them() -> None:
     # along the slides the normal of the other one's side moves, across them it does not
     m = la.Mechanism("pushed", gravity=(0, 0, 0))

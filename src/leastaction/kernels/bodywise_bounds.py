@@ -24,6 +24,7 @@ right where that is wide; of stiff servos it counts WIDTH, as kappa rounds the c
     where (nl, 4), bounds (nl, 2)   rate, coordinate, COORDINATE, BALL_ANGLE or SERVO, entry of the control; sgn and
                                     bound, of a ball 2/sin(a/2) and cos(a/2), of a servo sgn and e
     drives (nl, 4)                  K, D, rest and w of a servo
+    held  (nu,)                     1 for a rate whose limits leave no room: it does not move
     N     (nl, 7)                   direction of the force at k in child axes; phi + c gamma of the last iterate; in
                                     this step sgn, or sgn C c, then bound and c
     U, dU (nl + ni, 2)              s and gamma, and their directions; inequalities behind limits
@@ -62,6 +63,7 @@ class Limits(NamedTuple):
     where: Ints
     bounds: Floats
     drives: Floats
+    held: Ints
 
 
 class Beside(NamedTuple):

@@ -229,28 +229,29 @@ def rows_at_start(count, h, B, T):
 
 
 @kernel
-def moves_along(tree, S, i, g):
-    """Whether the joint of row i moves along a wrench g."""
+def moves_along(tree, held, S, i, g):
+    """Whether the joint of row i moves along a wrench g; rates that are held do not."""
     d, found = tree.rows[i, IU], False
     for e in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
         s = ld6(S, e, 0)
         turn = math.sqrt(dot3(ang(s), ang(s)) * dot3(ang(g), ang(g)))
-        found = found or abs(dot6(s, g)) > ALONG * (turn + math.sqrt(dot3(lin(s), lin(s)) * dot3(lin(g), lin(g))))
+        found = found or held[e] == 0 and abs(dot6(s, g)) > ALONG * (turn + math.sqrt(dot3(lin(s), lin(s)) * dot3(lin(g), lin(g))))
     return found
 
 
 @sweep
 def block_contacts(tree, B, T, first, count):
     """Mark contacts whose normal no joint between the two bodies moves along: nothing can be said about their force."""
+    held = T.limits.held
     for k in range(first, count):
         i, j, free, g = T.ints[k, 1], T.ints[k, 2], False, ld6(T.G, k, 0)
         # up to the row that carries both
         while i != j and not free:
             if i > j:
-                free = moves_along(tree, B.S0, i, g)
+                free = moves_along(tree, held, B.S0, i, g)
                 i = tree.rows[i, PARENT]
             else:
-                free = moves_along(tree, B.S0, j, g)
+                free = moves_along(tree, held, B.S0, j, g)
                 j = tree.rows[j, PARENT]
         T.hold[k] = free
         if not free:

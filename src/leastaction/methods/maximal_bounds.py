@@ -23,6 +23,9 @@ _DEEP = 1e-9
 # An interior point needs room between two limits: at least this, radians or metres, and some units of rounding.
 _ROOM, _ROUNDING = 1e-12, 1e-15
 
+# Limits that leave less room than this, radians or metres, hold a joint: no contact can move it.
+_HELD = 1e-9
+
 
 @lru_cache(maxsize=64)
 def limit_table(model: Model) -> tuple[Any, tuple[str, ...]]:
@@ -35,6 +38,7 @@ def limit_table(model: Model) -> tuple[Any, tuple[str, ...]]:
     where: list[tuple[int, int, int, int]] = []
     bounds: list[tuple[float, float]] = []
     names: list[str] = []
+    held = np.zeros(len(model.system.tree.rates), dtype=np.int64)
     c = model.system.coordinates
     coordinate_of, rate_of = np.argsort(c.q), np.argsort(c.v)
     for view in model.joints.values() if model.mechanism.limits_enforced else ():
@@ -56,13 +60,14 @@ def limit_table(model: Model) -> tuple[Any, tuple[str, ...]]:
             where += [(*place, int(ball), 0)] * len(found)
             bounds += found
             names += [view.name] * len(found)
+            held[place[0]] = not ball and high - low < _HELD
     drives = [(0.0, 0.0, 0.0, 0.0)] * len(where)
     for servo in bounded_servos(model):
         where += [(int(rate_of[servo.rate]), int(coordinate_of[servo.coordinate]), SERVO, servo.rate)] * 2
         bounds += [(1.0, servo.effort), (-1.0, servo.effort)]
         drives += [(servo.stiffness, servo.damping, servo.rest, servo.share)] * 2
         names += [servo.name] * 2
-    return Limits(_ints(where), _floats(bounds, 2), _floats(drives, 4)), tuple(names)
+    return Limits(_ints(where), _floats(bounds, 2), _floats(drives, 4), held), tuple(names)
 
 
 def _ints(rows: list[tuple[int, int, int, int]]) -> Any:
