@@ -235,7 +235,8 @@ def moves_along(tree, held, S, i, g):
     for e in range(d, d + (3 if tree.rows[i, KIND] == BALL else 1)):
         s = ld6(S, e, 0)
         turn = math.sqrt(dot3(ang(s), ang(s)) * dot3(ang(g), ang(g)))
-        found = found or held[e] == 0 and abs(dot6(s, g)) > ALONG * (turn + math.sqrt(dot3(lin(s), lin(s)) * dot3(lin(g), lin(g))))
+        size = turn + math.sqrt(dot3(lin(s), lin(s)) * dot3(lin(g), lin(g)))
+        found = found or (held[e] == 0 and abs(dot6(s, g)) > ALONG * size)
     return found
 
 
