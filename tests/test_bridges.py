@@ -7,7 +7,7 @@ import pytest
 
 import leastaction as la
 from leastaction.reference import samples as make
-from leastaction.rollouts import tangent
+from leastaction.sensitivity.rollouts import tangent
 
 
 def problem():

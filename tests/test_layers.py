@@ -39,8 +39,9 @@ def test_every_folder_is_a_package() -> None:
     ("module", "line"),
     [
         ("spatial/upward.py", "import leastaction.model"),
-        ("dynamics.py", "import leastaction.reference"),
-        ("methods/runge_kutta.py", "import leastaction.methods.adaptive"),
+        ("dynamics/quantities.py", "import leastaction.reference"),
+        ("explicit/runge_kutta.py", "import leastaction.explicit.adaptive"),
+        ("maximal/step.py", "import leastaction.implicit.step"),
         ("stranger.py", "import math"),
     ],
 )
@@ -48,10 +49,10 @@ def test_a_forbidden_import_is_found(tmp_path: Path, module: str, line: str) -> 
     # a small copy of the package that holds empty modules and one bad line
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     package = tmp_path / "src" / "leastaction"
-    for name in ["", "spatial", "model", "methods", "reference"]:
+    for name in ["", "spatial", "model", "dynamics", "explicit", "implicit", "maximal", "reference"]:
         (package / name).mkdir(parents=True, exist_ok=True)
         (package / name / "__init__.py").touch()
-    for name in ["errors.py", "_version.py", "dynamics.py", "methods/adaptive.py", "methods/runge_kutta.py"]:
+    for name in ["errors.py", "_version.py", "explicit/adaptive.py", "explicit/runge_kutta.py", "implicit/step.py"]:
         (package / name).touch()
     clean = run_import_linter(tmp_path)
     assert clean.returncode == 0, clean.stdout + clean.stderr

@@ -72,13 +72,13 @@ print("numba" in sys.modules)
 
 
 def test_function_is_not_hidden_by_its_module() -> None:
-    # leastaction/simulate.py is a module, la.simulate the function in it, in whichever order they are loaded
+    # leastaction/view is a package, la.view a function in one of its modules, in whichever order they are loaded
     code = """
 import leastaction as la
-import leastaction.simulate
-from leastaction.simulate import simulate
+import leastaction.view.page
+from leastaction.view.live import view
 la.resume
-print(la.simulate is simulate, callable(la.simulate))
+print(la.view is view, callable(la.view))
 """
     assert run_python(code) == "True True"
 

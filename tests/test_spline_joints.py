@@ -61,7 +61,7 @@ def relative(found, expected):
 
 def test_axes_and_their_derivatives_against_differences():
     """S, dS/dq and the second derivatives of which Sdot and dSdot/dq are made, of each spline."""
-    from leastaction.kernels import splines
+    from leastaction.tree import splines
 
     model = mechanism(False).build()
     table = model.system.tree.splines

@@ -15,10 +15,12 @@ from leastaction._version import __version__
 
 if TYPE_CHECKING:
     from leastaction import jax, models, redmax, torch
-    from leastaction.compare import compare
-    from leastaction.coordinates import to_maximal, to_minimal
-    from leastaction.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
-    from leastaction.dynamics import (
+    from leastaction.comparators.hermite_simpson.method import HermiteSimpson
+    from leastaction.comparators.maximal_euler.method import MaximalEuler
+    from leastaction.dynamics.coordinates import to_maximal, to_minimal
+    from leastaction.dynamics.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+    from leastaction.dynamics.hybrid import hybrid_dynamics
+    from leastaction.dynamics.quantities import (
         bias_forces,
         center_of_mass,
         centroidal_map,
@@ -31,22 +33,16 @@ if TYPE_CHECKING:
         momentum,
         poses,
     )
-    from leastaction.ensemble.run import simulate_many
+    from leastaction.dynamics.reduction import Reduction, constrained_dynamics
     from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
-    from leastaction.gradient import Gradient, gradient
-    from leastaction.hybrid import hybrid_dynamics
+    from leastaction.explicit.adaptive import Adaptive
+    from leastaction.explicit.runge_kutta import RungeKutta
+    from leastaction.explicit.semi_implicit_euler import SemiImplicitEuler
+    from leastaction.galerkin.method import Galerkin
+    from leastaction.implicit.method import BDF, SDIRK2, LinearlyImplicitEuler
     from leastaction.io import load, save
     from leastaction.io.convert import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
-    from leastaction.linearize import lagrangian_hessian, linearize
-    from leastaction.methods.adaptive import Adaptive
-    from leastaction.methods.galerkin import Galerkin
-    from leastaction.methods.hermite_simpson import HermiteSimpson
-    from leastaction.methods.implicit import BDF, SDIRK2, LinearlyImplicitEuler
-    from leastaction.methods.lie_trapezoid import LieTrapezoid
-    from leastaction.methods.maximal import Maximal
-    from leastaction.methods.maximal_euler import MaximalEuler
-    from leastaction.methods.runge_kutta import RungeKutta
-    from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
+    from leastaction.maximal.method import Maximal
     from leastaction.model.bearing import Bearing
     from leastaction.model.constraints import Constraint
     from leastaction.model.force_base import Force
@@ -59,14 +55,18 @@ if TYPE_CHECKING:
     from leastaction.model.pose import pose
     from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
     from leastaction.model.spline import SplineCurve, SplineSurface
-    from leastaction.objectives import Effort, Objective, Reach, Track
-    from leastaction.observe import project
-    from leastaction.reduction import Reduction, constrained_dynamics
-    from leastaction.simulate import resume, simulate
+    from leastaction.run.compare import compare
+    from leastaction.run.ensemble import simulate_many
+    from leastaction.run.observe import project
+    from leastaction.run.simulate import resume, simulate
+    from leastaction.run.steps import ClassicSteps, ReversibleSteps
+    from leastaction.run.trajectory import Trajectory
+    from leastaction.sensitivity.gradient import Gradient, gradient
+    from leastaction.sensitivity.linearize import lagrangian_hessian, linearize
+    from leastaction.sensitivity.objectives import Effort, Objective, Reach, Track
     from leastaction.solve.graph_system import GraphSystem
     from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, InteriorPoint, Newton
-    from leastaction.steps import ClassicSteps, ReversibleSteps
-    from leastaction.trajectory import Trajectory
+    from leastaction.trapezoid.method import LieTrapezoid
     from leastaction.view.live import view
 
 # Public name -> module that defines it; None means that the name is itself a submodule of the package.
@@ -97,9 +97,9 @@ PUBLIC: dict[str, str | None] = {
     # the built model and its state
     "Model": "leastaction.model.model",
     "State": "leastaction.model.model",
-    "project": "leastaction.observe",
-    "to_maximal": "leastaction.coordinates",
-    "to_minimal": "leastaction.coordinates",
+    "project": "leastaction.run.observe",
+    "to_maximal": "leastaction.dynamics.coordinates",
+    "to_minimal": "leastaction.dynamics.coordinates",
     # files and the conventions of other libraries
     "load": "leastaction.io",
     "save": "leastaction.io",
@@ -108,54 +108,54 @@ PUBLIC: dict[str, str | None] = {
     "to_mujoco": "leastaction.io.convert",
     "from_mujoco": "leastaction.io.convert",
     # dynamics
-    "mass_matrix": "leastaction.dynamics",
-    "inverse_dynamics": "leastaction.dynamics",
-    "forward_dynamics": "leastaction.dynamics",
-    "bias_forces": "leastaction.dynamics",
-    "gravity_forces": "leastaction.dynamics",
-    "energy": "leastaction.dynamics",
-    "momentum": "leastaction.dynamics",
-    "poses": "leastaction.dynamics",
-    "jacobian": "leastaction.dynamics",
-    "center_of_mass": "leastaction.dynamics",
-    "centroidal_map": "leastaction.dynamics",
-    "inverse_dynamics_derivatives": "leastaction.derivatives",
-    "forward_dynamics_derivatives": "leastaction.derivatives",
-    "hybrid_dynamics": "leastaction.hybrid",
+    "mass_matrix": "leastaction.dynamics.quantities",
+    "inverse_dynamics": "leastaction.dynamics.quantities",
+    "forward_dynamics": "leastaction.dynamics.quantities",
+    "bias_forces": "leastaction.dynamics.quantities",
+    "gravity_forces": "leastaction.dynamics.quantities",
+    "energy": "leastaction.dynamics.quantities",
+    "momentum": "leastaction.dynamics.quantities",
+    "poses": "leastaction.dynamics.quantities",
+    "jacobian": "leastaction.dynamics.quantities",
+    "center_of_mass": "leastaction.dynamics.quantities",
+    "centroidal_map": "leastaction.dynamics.quantities",
+    "inverse_dynamics_derivatives": "leastaction.dynamics.derivatives",
+    "forward_dynamics_derivatives": "leastaction.dynamics.derivatives",
+    "hybrid_dynamics": "leastaction.dynamics.hybrid",
     "redmax": None,
-    "Reduction": "leastaction.reduction",
-    "constrained_dynamics": "leastaction.reduction",
-    "lagrangian_hessian": "leastaction.linearize",
-    "linearize": "leastaction.linearize",
-    "gradient": "leastaction.gradient",
+    "Reduction": "leastaction.dynamics.reduction",
+    "constrained_dynamics": "leastaction.dynamics.reduction",
+    "lagrangian_hessian": "leastaction.sensitivity.linearize",
+    "linearize": "leastaction.sensitivity.linearize",
+    "gradient": "leastaction.sensitivity.gradient",
     "jax": None,
     "torch": None,
-    "Gradient": "leastaction.gradient",
-    "Objective": "leastaction.objectives",
-    "Reach": "leastaction.objectives",
-    "Track": "leastaction.objectives",
-    "Effort": "leastaction.objectives",
+    "Gradient": "leastaction.sensitivity.gradient",
+    "Objective": "leastaction.sensitivity.objectives",
+    "Reach": "leastaction.sensitivity.objectives",
+    "Track": "leastaction.sensitivity.objectives",
+    "Effort": "leastaction.sensitivity.objectives",
     # motion through time
-    "simulate": "leastaction.simulate",
-    "resume": "leastaction.simulate",
-    "simulate_many": "leastaction.ensemble.run",
-    "Trajectory": "leastaction.trajectory",
-    "ClassicSteps": "leastaction.steps",
-    "ReversibleSteps": "leastaction.steps",
-    "SemiImplicitEuler": "leastaction.methods.semi_implicit_euler",
-    "RungeKutta": "leastaction.methods.runge_kutta",
-    "Adaptive": "leastaction.methods.adaptive",
-    "Galerkin": "leastaction.methods.galerkin",
-    "HermiteSimpson": "leastaction.methods.hermite_simpson",
-    "BDF": "leastaction.methods.implicit",
-    "SDIRK2": "leastaction.methods.implicit",
-    "LinearlyImplicitEuler": "leastaction.methods.implicit",
-    "LieTrapezoid": "leastaction.methods.lie_trapezoid",
-    "Maximal": "leastaction.methods.maximal",
-    "MaximalEuler": "leastaction.methods.maximal_euler",
+    "simulate": "leastaction.run.simulate",
+    "resume": "leastaction.run.simulate",
+    "simulate_many": "leastaction.run.ensemble",
+    "Trajectory": "leastaction.run.trajectory",
+    "ClassicSteps": "leastaction.run.steps",
+    "ReversibleSteps": "leastaction.run.steps",
+    "SemiImplicitEuler": "leastaction.explicit.semi_implicit_euler",
+    "RungeKutta": "leastaction.explicit.runge_kutta",
+    "Adaptive": "leastaction.explicit.adaptive",
+    "Galerkin": "leastaction.galerkin.method",
+    "HermiteSimpson": "leastaction.comparators.hermite_simpson.method",
+    "BDF": "leastaction.implicit.method",
+    "SDIRK2": "leastaction.implicit.method",
+    "LinearlyImplicitEuler": "leastaction.implicit.method",
+    "LieTrapezoid": "leastaction.trapezoid.method",
+    "Maximal": "leastaction.maximal.method",
+    "MaximalEuler": "leastaction.comparators.maximal_euler.method",
     # to look at
     "view": "leastaction.view.live",
-    "compare": "leastaction.compare",
+    "compare": "leastaction.run.compare",
     # root finders
     "Newton": "leastaction.solve.solvers",
     "RIQN": "leastaction.solve.solvers",
@@ -288,15 +288,12 @@ class _Package(ModuleType):
     """The package's own module type, which keeps a public name from being hidden by a submodule.
 
     Python binds every imported submodule as an attribute of its package. Where both have one name
-    (``leastaction.simulate`` is a module and ``la.simulate`` is the function in it) the public name wins.
+    (``leastaction.view`` is a package and ``la.view`` is a function in one of its modules) the public name wins.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
         target = PUBLIC.get(name)
-        if isinstance(value, ModuleType) and target == f"leastaction.{name}":
-            value = getattr(value, name)
-        # a public function may have the name of a package of which a module defines it
-        elif isinstance(value, ModuleType) and target is not None and target.startswith(f"leastaction.{name}."):
+        if isinstance(value, ModuleType) and target is not None and target.startswith(f"leastaction.{name}."):
             return
         super().__setattr__(name, value)
 

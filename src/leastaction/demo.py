@@ -20,7 +20,7 @@ from leastaction.errors import ModelError
 if TYPE_CHECKING:
     from leastaction.model.mechanism import Mechanism
     from leastaction.model.model import Model, State
-    from leastaction.trajectory import Trajectory
+    from leastaction.run.trajectory import Trajectory
 
 BASELINE = "rk4"
 METHODS = ("galerkin:4", "galerkin:2", "maximal", "lie-trapezoid", "euler", "rk2", "rk4")
@@ -57,7 +57,8 @@ class Setting:
 
     def start(self) -> tuple[Model, State]:
         """The model, and the nearest state that keeps the loops closed."""
-        from leastaction import models, observe
+        from leastaction import models
+        from leastaction.run import observe
 
         mechanism = models.by_name(self.name)
         if self.prepare is not None:
@@ -106,8 +107,8 @@ SETTINGS = {
 
 def simulate_pair(setting: Setting, method: str, duration: float | None = None) -> list[Trajectory]:
     """The mechanism under the method, and under RK4 if that can; a run that fails is kept as far as it went."""
-    from leastaction.methods.registry import method_by_name
-    from leastaction.simulate import simulate
+    from leastaction.run.registry import method_by_name
+    from leastaction.run.simulate import simulate
 
     model, start = setting.start()
     beside = method != BASELINE and model.features <= method_by_name(BASELINE).supports
@@ -166,13 +167,14 @@ class Line:
     @staticmethod
     def of(run: Trajectory, first: float | None = None, before: Line | None = None) -> Line:
         """The line of a run; ``first`` is the energy that counts as zero, ``before`` the line up to its start."""
-        from leastaction import dynamics, observe
+        from leastaction.dynamics import quantities
+        from leastaction.run import observe
         from leastaction.view.record import sensible_rows
 
         # a run that has blown up counts as far as its numbers mean something
         kept = sensible_rows(run)
         q, v = run.q[:kept], run.v[:kept]
-        energy = dynamics.energy(run.model, q, v)
+        energy = quantities.energy(run.model, q, v)
         drift = float(np.abs(energy.total - (energy.total[0] if first is None else first)).max())
         kinetic = float(energy.kinetic.max())
         gap = float(observe.constraint_error(run.model, q).max()) if run.model.loop_names else None
@@ -275,17 +277,17 @@ class _Stretch:
     """A run that goes on, of which only the last stretch and the line are kept."""
 
     def __init__(self, setting: Setting, method: str) -> None:
-        from leastaction import dynamics
-        from leastaction.simulate import simulate
+        from leastaction.dynamics import quantities
+        from leastaction.run.simulate import simulate
 
         model, state = setting.start()
-        self.first = float(dynamics.energy(model, state.q, state.v).total)
+        self.first = float(quantities.energy(model, state.q, state.v).total)
         self.run = simulate(model, state, dt=setting.dt, duration=0.0, method=method)
         self.line = Line(method, 0.0, 0.0, 0.0, 0.0)
 
     def go_on(self) -> None:
         """Simulate a little further, unless it stopped or is long enough."""
-        from leastaction.simulate import resume
+        from leastaction.run.simulate import resume
 
         if self.line.stopped is not None or self.line.t >= _END:
             return

@@ -13,7 +13,7 @@ import numpy as np
 from leastaction.errors import UnsupportedError
 from leastaction.methods.base import Method
 from leastaction.model.model import Model
-from leastaction.rollouts import rollout_of
+from leastaction.sensitivity.rollouts import rollout_of
 
 
 def rollout(model: Model, method: Method | str, dt: float) -> Callable[[Any, Any, Any], tuple[Any, Any]]:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.export import coordinate_units, velocity_units
 from leastaction.model.checks import FloatArray
 from leastaction.model.files import write_beside
 from leastaction.model.joints import layout
+from leastaction.run.export import coordinate_units, velocity_units
 
 if TYPE_CHECKING:
-    from leastaction.trajectory import Trajectory
+    from leastaction.run.trajectory import Trajectory
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", ":", "-.")

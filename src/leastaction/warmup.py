@@ -1,7 +1,7 @@
 """Compiling ahead of time: small mechanisms go once through everything that has compiled code behind it.
 
 There are two forms of every kernel: one for plain mechanisms, one for those with loops or forces on bodies
-(``kernels.layout.System``). ``JOBS`` lists what is run for each of them.
+(``tree.layout.System``). ``JOBS`` lists what is run for each of them.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leastaction import derivatives, dynamics, models, observe
-from leastaction.linearize import lagrangian_hessian, linearize
-from leastaction.methods.registry import METHODS
+from leastaction import models
+from leastaction.dynamics import derivatives, quantities
 from leastaction.model.forces import PointForce, PointSpring
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.model import Model
 from leastaction.model.pose import pose
 from leastaction.model.shapes import Sphere
-from leastaction.simulate import simulate
-from leastaction.steps import ClassicSteps
-from leastaction.trajectory import Trajectory
+from leastaction.run import observe
+from leastaction.run.registry import METHODS
+from leastaction.run.simulate import simulate
+from leastaction.run.steps import ClassicSteps
+from leastaction.run.trajectory import Trajectory
+from leastaction.sensitivity.linearize import lagrangian_hessian, linearize
 
 LOOPS_ONLY = ("loop_gaps", "loop_wrenches")
 """Entry points that a mechanism without loops never reaches."""
@@ -125,19 +127,19 @@ JOBS: dict[str, Callable[[Model], Any]] = {
     "Trajectory.constraint_error": lambda model: _run(model, "rk4").constraint_error,
     "Trajectory.poses": lambda model: _run(model, "rk4").poses(model.body_names[0]),
     "Trajectory.joint_forces": lambda model: _run(model, "rk4").joint_forces,
-    "mass_matrix": lambda model: dynamics.mass_matrix(model, None),
-    "inverse_dynamics": lambda model: dynamics.inverse_dynamics(model, None, None, None),
-    "forward_dynamics": lambda model: dynamics.forward_dynamics(model, None, None),
-    "bias_forces": lambda model: dynamics.bias_forces(model, None, None),
-    "gravity_forces": lambda model: dynamics.gravity_forces(model, None),
-    "energy": lambda model: dynamics.energy(model, None, None),
-    "momentum": lambda model: dynamics.momentum(model, None, None),
-    "center_of_mass": lambda model: dynamics.center_of_mass(model, None),
-    "centroidal_map": lambda model: dynamics.centroidal_map(model, None),
-    "poses": lambda model: dynamics.poses(model, None),
-    "jacobian": lambda model: dynamics.jacobian(model, None, model.body_names[0]),
-    "body_twists": lambda model: dynamics.body_twists(model, None, None),
-    "wrench_forces": lambda model: dynamics.wrench_forces(model, None, {model.body_names[0]: np.zeros(6)}),
+    "mass_matrix": lambda model: quantities.mass_matrix(model, None),
+    "inverse_dynamics": lambda model: quantities.inverse_dynamics(model, None, None, None),
+    "forward_dynamics": lambda model: quantities.forward_dynamics(model, None, None),
+    "bias_forces": lambda model: quantities.bias_forces(model, None, None),
+    "gravity_forces": lambda model: quantities.gravity_forces(model, None),
+    "energy": lambda model: quantities.energy(model, None, None),
+    "momentum": lambda model: quantities.momentum(model, None, None),
+    "center_of_mass": lambda model: quantities.center_of_mass(model, None),
+    "centroidal_map": lambda model: quantities.centroidal_map(model, None),
+    "poses": lambda model: quantities.poses(model, None),
+    "jacobian": lambda model: quantities.jacobian(model, None, model.body_names[0]),
+    "body_twists": lambda model: quantities.body_twists(model, None, None),
+    "wrench_forces": lambda model: quantities.wrench_forces(model, None, {model.body_names[0]: np.zeros(6)}),
     "inverse_dynamics_derivatives": lambda model: derivatives.inverse_dynamics_derivatives(model, None, None, None),
     "lagrangian_hessian": lambda model: lagrangian_hessian(model, None),
     "project": lambda model: observe.project(model, model.state()),
@@ -147,7 +149,7 @@ JOBS: dict[str, Callable[[Model], Any]] = {
 
 def warm_up(console: Any, form: str | None = None, processes: int = 1) -> list[Done]:
     """Run every job for both forms, or for one; a line for each that compiled something, and a summary."""
-    from leastaction.kernels._cache import cache_folder
+    from leastaction.jit.cache import cache_folder
 
     begin, out = time.perf_counter(), []
     work = [(variant, name) for name in JOBS for variant in FORMS if form in (None, variant)]
@@ -206,19 +208,20 @@ def _time(variant: str, name: str, job: Callable[[Model], Any], model: Model) ->
 
 def _misses() -> dict[Any, int]:
     """For the function of each entry point how often it was compiled because it was not in the cache."""
-    from leastaction.kernels._jit import ENTRIES
+    from leastaction.jit.decorators import ENTRIES
 
     return {entry.py_func: sum(entry.stats.cache_misses.values()) for entry in ENTRIES}
 
 
 def cached() -> dict[str, list[Path]]:
     """Entry points in the cache folder of the present sources, with the file of each compiled form."""
-    from leastaction.kernels._cache import compiled_files
+    from leastaction.jit.cache import compiled_files
 
     out: dict[str, list[Path]] = {}
     for file in compiled_files():
-        # module.function-hash.python.number.nbc
-        out.setdefault(file.name.partition("-")[0], []).append(file)
+        # module-hash/file.function-hash.python.number.nbc
+        module, function = file.parent.name.rpartition("-")[0], file.name.partition("-")[0].partition(".")[2]
+        out.setdefault(f"{module}.{function}", []).append(file)
     return out
 
 
@@ -226,7 +229,7 @@ def show_cache(console: Any) -> None:
     """Print what is compiled, and where it lies."""
     from rich.table import Table
 
-    from leastaction.kernels._cache import cache_folder
+    from leastaction.jit.cache import cache_folder
 
     found = cached()
     if found:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.kernels._jit import ENTRIES
+from leastaction.jit.decorators import ENTRIES
 
 
 class TestInfo:
@@ -97,13 +97,14 @@ def test_demo(cli):
 class TestWarmup:
     def test_reaches_every_entry_point_in_both_forms(self, cli):
         from leastaction import warmup
-        from leastaction.kernels import entries, explicit
+        from leastaction.dynamics import entries
+        from leastaction.explicit import step as explicit_step
 
         # in this process, so that its entry points know what they were compiled for
         answer = cli("warmup", "--processes", 1)
         assert answer.code == 0
         assert "cache: " in answer.out
-        modules = {entries.__name__, explicit.__name__}
+        modules = {entries.__name__, explicit_step.__name__}
         public = [entry for entry in ENTRIES if entry.py_func.__module__ in modules]
         assert len(public) > 15
         for entry in public:
@@ -118,13 +119,13 @@ class TestWarmup:
         cli("run", "pendulum", "--duration", 0.001)
         answer = cli("warmup", "--list")
         assert answer.code == 0
-        assert "explicit.rollout" in answer.out
+        assert "explicit.step.rollout" in answer.out
         assert "cache: " in answer.out
 
     def test_list_of_an_empty_cache(self, cli, monkeypatch, tmp_path):
-        from leastaction.kernels import _cache
+        from leastaction.jit import cache
 
-        monkeypatch.setattr(_cache, "cache_folder", lambda: tmp_path)
+        monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path)
         assert "0 entry points" in cli("warmup", "--list").out
 
 

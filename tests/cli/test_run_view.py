@@ -83,7 +83,7 @@ def test_view_without_viser_is_one_line(cli, monkeypatch):
 def test_the_bar_shows_the_time_left(monkeypatch, capsys):
     from rich.progress import TimeRemainingColumn
 
-    from leastaction import progress
+    from leastaction.run import progress
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with progress.Progress(True, 10.0) as bar:

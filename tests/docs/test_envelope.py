@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.methods.registry import METHODS, check_supported
+from leastaction.run.registry import METHODS, check_supported
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.methods.galerkin_flight import flight_of
+from leastaction.galerkin.flight_derivative import flight_of
 from leastaction.model.configuration import difference, retract
 from leastaction.spatial import quaternion
 

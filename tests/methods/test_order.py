@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.methods.registry import METHODS
 from leastaction.model.configuration import difference
 from leastaction.reference import samples as make
+from leastaction.run.registry import METHODS
 
 DURATION = 0.4
 

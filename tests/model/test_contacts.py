@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.contact import layout as cl
 from leastaction.errors import ModelError
-from leastaction.kernels import contact_layout as cl
 from leastaction.model.contacts import MESH_POINTS, contact_table
 from leastaction.model.serialize import mechanism_from_dict, mechanism_to_dict
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.kernels.callbacks import FORCE_TYPE
+from leastaction.jit.callbacks import FORCE_TYPE
 
 
 class Push(la.Force):

@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from leastaction.papers import bruedigam2023_fig11, ggl
+from leastaction.comparators import ggl
+from leastaction.papers import bruedigam2023_fig11
 from leastaction.papers.registry import Context, find
 from leastaction.papers.writing import write_result
 

@@ -7,7 +7,7 @@ import pytest
 
 import leastaction as la
 from leastaction.errors import ModelError
-from leastaction.kernels import graph
+from leastaction.solve import graph
 from leastaction.solve.graph_plan import later_nodes
 
 ORDERS = ("degree", "depth")

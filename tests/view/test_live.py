@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction import observe
+from leastaction.run import observe
 from leastaction.view import live, posing
 from leastaction.view.page import record_all
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction import dynamics
+from leastaction.dynamics import quantities
 from leastaction.view.record import arrows_of, bounds, pick_rows, record, sensible_rows, trace_points
 from leastaction.view.scene import scene_of
 
@@ -25,8 +25,8 @@ def test_shapes_move_with_what_carries_them():
     carrier = scene.carriers[feet[0].carrier]
     assert carrier == "FR_calf"
     # the foot is where its own link frame says, although the calf carries it
-    there = dynamics.poses(model, q)[carrier] @ feet[0].pose
-    assert there == pytest.approx(dynamics.frame_poses(model, q[None], ["FR_foot"])[0, 0], abs=1e-12)
+    there = quantities.poses(model, q)[carrier] @ feet[0].pose
+    assert there == pytest.approx(quantities.frame_poses(model, q[None], ["FR_foot"])[0, 0], abs=1e-12)
     assert scene.notes == []
 
 

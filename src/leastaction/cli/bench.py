@@ -22,4 +22,4 @@ from leastaction.cli.output import check_output
 def bench(names: tuple[str, ...], json_path: Path | None) -> None:
     """Measure speed against Pinocchio and MuJoCo, all groups or the named ones, and print a table."""
     check_output(json_path, (".json",), "--json")
-    importlib.import_module("leastaction.bench").run_bench(names, json_path)
+    importlib.import_module("leastaction.bench.main").run_bench(names, json_path)

@@ -24,8 +24,8 @@ def resume(
     progress: bool | None,
 ) -> None:
     """Go on with a run from the .npz file that --out of run wrote; the result holds the old states and the new ones."""
-    from leastaction.simulate import resume as go_on
-    from leastaction.trajectory import Trajectory
+    from leastaction.run.simulate import resume as go_on
+    from leastaction.run.trajectory import Trajectory
 
     outputs = Outputs(out, plot, html, view)
     outputs.check()

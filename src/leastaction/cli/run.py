@@ -25,7 +25,7 @@ from leastaction.errors import ConvergenceError, ModelError
 
 if TYPE_CHECKING:
     from leastaction.model.model import Model, State
-    from leastaction.trajectory import Trajectory
+    from leastaction.run.trajectory import Trajectory
 
 # Rows of a run that need more memory than this are refused before they fill it.
 _LARGEST_RUN = 4e9
@@ -127,8 +127,8 @@ def run(
     progress: bool | None,
 ) -> None:
     """Simulate a mechanism from a file (.urdf, .xml, .json) or a built-in one, such as pendulum or chain:10."""
-    from leastaction.methods.registry import check_supported, method_by_name
-    from leastaction.simulate import simulate
+    from leastaction.run.registry import check_supported, method_by_name
+    from leastaction.run.simulate import simulate
     from leastaction.view.record import trimmed
 
     # everything that can be wrong is looked at before the run: mechanism, state, method, outputs
@@ -195,7 +195,7 @@ def carry_out(simulation: Callable[[], Trajectory], outputs: Outputs, beside: Se
 def check_length(model: Model, dt: float, duration: float, save_every: int, hint: str) -> None:
     """Raise for a run that is not made of steps, or whose rows do not fit into memory; ``hint`` says what to do."""
     from leastaction.model.checks import check_number
-    from leastaction.simulate import count_steps
+    from leastaction.run.simulate import count_steps
 
     dt = check_number(dt, "--dt", positive=True)
     duration = check_number(duration, "--duration", nonnegative=True)
@@ -207,8 +207,8 @@ def check_length(model: Model, dt: float, duration: float, save_every: int, hint
 
 def _first_state(model: Model, state: State, project: bool) -> State:
     """The first state, projected if asked for; open loops are refused otherwise, as ``simulate`` refuses them."""
-    from leastaction import observe
     from leastaction.methods.closing import check_first
+    from leastaction.run import observe
 
     if project:
         return observe.project(model, state)

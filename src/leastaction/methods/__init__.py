@@ -1,1 +1,1 @@
-"""Integration methods: one file per family, none imports another."""
+"""What every integration method is; each family has a room of its own."""

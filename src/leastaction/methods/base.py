@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.contact.layout import CONTACT_COLUMNS
 from leastaction.errors import ModelError, UnsupportedError
-from leastaction.kernels.callbacks import Callback, control_at
-from leastaction.kernels.contact_layout import CONTACT_COLUMNS
-from leastaction.kernels.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
+from leastaction.jit.callbacks import Callback, control_at
 from leastaction.methods.memory import Field, check_memory
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
+from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
 
 IntArray = NDArray[np.int64]
 Memory = dict[str, FloatArray]
@@ -67,7 +67,7 @@ class Clock:
         return float(self.dt[k - self.first]) if isinstance(self.dt, np.ndarray) else self.dt
 
     def table(self, k: int, steps: int) -> FloatArray:
-        """What ``kernels.clock.tick`` reads: (1, 2) first time and step if uniform, else (steps, 2) for steps k on."""
+        """What ``solve.clock.tick`` reads: (1, 2) first time and step if uniform, else (steps, 2) for steps k on."""
         if not isinstance(self.dt, np.ndarray):
             return np.array([[self.t0, self.dt]])
         part = slice(k - self.first, k - self.first + steps)
@@ -128,7 +128,7 @@ class Chunk:
 
 
 def new_counts(rows: int) -> IntArray:
-    """What a rollout with a root finder counts in, for so many saved rows; see ``kernels.counts``."""
+    """What a rollout with a root finder counts in, for so many saved rows; see ``solve.counts``."""
     return np.zeros(TOTALS + rows, dtype=np.int64)
 
 

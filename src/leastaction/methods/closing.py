@@ -25,7 +25,7 @@ def row_sizes(model: Model, t: float, x: FloatArray, u: FloatArray) -> FloatArra
     The last is how far a unit of a row's force moves its bodies along it, as if nothing else held them: its root is
     what a row in the metric of mass is compared with.
     """
-    from leastaction.kernels import row_sizes as kernel
+    from leastaction.dynamics import row_sizes as kernel
 
     out = np.zeros((link_rows(model), 3))
     kernel.row_sizes(model.system, t, x, u, out)
@@ -38,7 +38,7 @@ def check_first(model: Model, state: State) -> None:
 
     Methods that let loops drift check nothing themselves: in a later state they are open, and its steps go on.
     """
-    from leastaction.kernels import entries
+    from leastaction.dynamics import entries
 
     if link_rows(model) == 0:
         return
@@ -49,7 +49,7 @@ def check_first(model: Model, state: State) -> None:
 
 def check_closed(model: Model, t: float, x: FloatArray, u: FloatArray) -> None:
     """Raise ModelError, naming the joint or constraint, if loops or constraints do not hold at a first state."""
-    from leastaction.kernels import legendre
+    from leastaction.dynamics import legendre
 
     m = link_rows(model)
     if m == 0:

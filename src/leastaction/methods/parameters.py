@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from leastaction.errors import UnsupportedError
-from leastaction.kernels.layout import COM, INERTIA, MASS, POS
 from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.joints import layout
 from leastaction.model.model import Model
 from leastaction.spatial import quaternion, so3
+from leastaction.tree.layout import COM, INERTIA, MASS, POS
 
 PARAMETERS = ("mass", "inertia", "placement", "stiffness", "damping")
 """What a variational step can be differentiated by besides state and control."""

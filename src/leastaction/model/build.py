@@ -1,6 +1,6 @@
 """From a Mechanism to a Model: merge fixed joints, write every joint as rows of the tree, fill the tables.
 
-A *row frame* is the frame behind one factor of a joint (see ``kernels/layout.py``). A screw's row frame has its axis
+A *row frame* is the frame behind one factor of a joint (see ``tree/layout.py``). A screw's row frame has its axis
 along z. The last row of a joint carries all bodies that are rigidly attached there.
 """
 
@@ -12,7 +12,6 @@ from functools import lru_cache
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.kernels import layout as kl
 from leastaction.model.actuation import with_servos
 from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.elements import Joint
@@ -26,6 +25,7 @@ from leastaction.model.spline import Spline, SplineCurve
 from leastaction.model.splitting import split
 from leastaction.model.tables import Place, constraint_table, force_table, loop_table, passive_table
 from leastaction.model.topology import Topology, rigid_offsets, topology
+from leastaction.tree import layout as kl
 
 _KIND = {"revolute": kl.REVOLUTE, "prismatic": kl.PRISMATIC, "helical": kl.HELICAL}
 

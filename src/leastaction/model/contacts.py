@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leastaction.contact import layout as cl
 from leastaction.errors import ModelError
-from leastaction.kernels import contact_layout as cl
 from leastaction.model.checks import WORLD, FloatArray, check_array, check_contact, check_name, check_number, frozen
 from leastaction.model.joints import plane_basis
 from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Shape, Sphere

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from leastaction.kernels import layout as kl
-from leastaction.kernels.layout import ADDED, NOWHERE, ON_DIAGONAL, STAYS, TURNED
 from leastaction.model.forces import PointSpring
 from leastaction.model.model import Model
+from leastaction.tree import layout as kl
+from leastaction.tree.layout import ADDED, NOWHERE, ON_DIAGONAL, STAYS, TURNED
 
 
 def common_ancestor(parents: Sequence[int], rows: Sequence[int]) -> int:
@@ -45,7 +45,7 @@ def elimination(
     parts: Sequence[tuple[int, int, Sequence[int]]],
     stiff: bool = True,
 ) -> dict[str, kl.Ints]:
-    """Order, neighbours and places of blocks; see ``kernels/bodywise_graph.py``.
+    """Order, neighbours and places of blocks; see ``maximal/graph.py``.
 
     Args:
         parents: parent row of every row; row 0 is the world.

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.kernels import layout as kl
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
 from leastaction.model.tables import flat_pose
+from leastaction.tree import layout as kl
 
 
 class Bodies(NamedTuple):
-    """What the kernels of ``kernels/redmax.py`` read besides the model's own arrays.
+    """What the kernels of ``dynamics/redmax_jacobian.py`` read besides the model's own arrays.
 
     Attributes:
         names: bodies, in tree order.

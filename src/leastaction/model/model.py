@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.kernels.callbacks import Callback, take_pending
-from leastaction.kernels.layout import Constraints, System
+from leastaction.jit.callbacks import Callback, take_pending
 from leastaction.model.actuation import forces_of_inputs, servo_bound
 from leastaction.model.checks import LARGEST, FloatArray, check_number, frozen, quoted
 from leastaction.model.elements import Actuator, Joint
@@ -24,6 +23,7 @@ from leastaction.model.spline import check_ends
 from leastaction.model.splitting import Twin
 from leastaction.model.tables import Place
 from leastaction.model.topology import Topology
+from leastaction.tree.layout import Constraints, System
 
 
 @dataclass(frozen=True, eq=False)

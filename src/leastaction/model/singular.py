@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.kernels import layout as kl
 from leastaction.model.checks import FloatArray
 from leastaction.model.spline import Spline
 from leastaction.spatial import quaternion, se3
+from leastaction.tree import layout as kl
 
 # An articulated inertia that is not this many times larger than its own rounding is zero.
 _SAFETY = 100.0
@@ -17,7 +17,7 @@ _SAFETY = 100.0
 def check_singular(tree: kl.Tree, labels: list[str], splines: dict[int, Spline]) -> None:
     """Raise if some joint has a direction without articulated inertia at a seeded random position.
 
-    The sweep is ``kernels/articulated.py`` in plain NumPy, each row in its own frame: it runs once, at build, and must
+    The sweep is ``tree/articulated.py`` in plain NumPy, each row in its own frame: it runs once, at build, and must
     not need the compiler. Beside every inertia A goes a bound E of its rounding, from the same sizes, so that neither
     units nor the rest of the mechanism decides what is zero. The bound grows with all that is behind a joint, by the
     cube of the length of a chain; but an articulated inertia is never less than that of the nearest bodies alone, and

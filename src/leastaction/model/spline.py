@@ -6,7 +6,7 @@ Both are uniform cubic B-splines, written as a product of motions with constant 
 
 A curve has m = 3: the logarithms between neighbouring control frames, with the cumulative basis functions (2.74). A
 surface has m = 6: translations along x, y, z and then rotations about x, y, z, with tensor product splines (2.78).
-The kernels have the same in ``kernels/splines.py``.
+The kernels have the same in ``tree/splines.py``.
 """
 
 from __future__ import annotations

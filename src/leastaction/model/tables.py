@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.kernels import layout as kl
-from leastaction.kernels.callbacks import Callback, force_callback, law_callback
+from leastaction.jit.callbacks import Callback, force_callback, law_callback
 from leastaction.model.checks import FloatArray, check_shape
 from leastaction.model.constraints import Constraint
 from leastaction.model.elements import Joint
@@ -17,6 +16,7 @@ from leastaction.model.forces import Force, PointForce, PointSpring, Potential, 
 from leastaction.model.joints import layout, loop_rows
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.motion import joint_motion
+from leastaction.tree import layout as kl
 
 
 class Place(NamedTuple):
@@ -107,7 +107,7 @@ def force_table(mechanism: Mechanism, places: dict[str, Place]) -> tuple[kl.Forc
         code, numbers, callback = _force_row(force, places)
         derivative = None
         # a potential without its second derivative counts as constant where derivatives only help to converge; where
-        # they count, ``methods.implicit.differentiable`` adds them
+        # they count, ``implicit.method.differentiable`` adds them
         if code == kl.USER_FORCE and not (isinstance(force, Potential) and force.hessian is None):
             derivative = force_derivatives(force)
         kind.append((code, len(bodies), len(force.bodies)))
@@ -124,7 +124,7 @@ def force_table(mechanism: Mechanism, places: dict[str, Place]) -> tuple[kl.Forc
 
 
 def _force_row(force: Force, places: dict[str, Place]) -> tuple[int, FloatArray, Callback | None]:
-    """Code, ten numbers and callback of one force (see ``kernels/layout.py``)."""
+    """Code, ten numbers and callback of one force (see ``tree/layout.py``)."""
     data = np.zeros(10)
     if isinstance(force, PointSpring):
         # points in the frames of the rows

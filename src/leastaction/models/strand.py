@@ -44,7 +44,7 @@ def add_strand(
         damping: of every spring, N s/m.
         rest_length: of the whole strand, metres; the distance of its ends by default.
     """
-    from leastaction.dynamics import poses
+    from leastaction.dynamics.quantities import poses
 
     where = f"strand '{name}'"
     count = check_count(nodes, f"{where}: nodes")

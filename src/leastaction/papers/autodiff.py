@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leastaction.errors import ModelError, UnsupportedError
-from leastaction.kernels.layout import COM, INERTIA, KIND, MASS, PARENT, REVOLUTE
+from leastaction.tree.layout import COM, INERTIA, KIND, MASS, PARENT, REVOLUTE
 
 if TYPE_CHECKING:
     from leastaction.model.checks import FloatArray

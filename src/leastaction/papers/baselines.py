@@ -24,8 +24,8 @@ _METHODS = {
 def baselines(context: Context) -> Result:
     """Errors after one second against a reference with tolerances of 1e-12, for four steps each (three if quick)."""
     from leastaction import models
-    from leastaction.methods.adaptive import Adaptive
-    from leastaction.simulate import simulate
+    from leastaction.explicit.adaptive import Adaptive
+    from leastaction.run.simulate import simulate
 
     model = models.double_pendulum().build()
     start = model.state(q=_START)

@@ -52,9 +52,9 @@ def _relabel(claim: Claim) -> Claim:
 # --- (a) -----------------------------------------------------------------------------------------------------------
 def _energy(duration: float) -> tuple[list[Claim], Rows]:
     """Two rods of 1 m and 1 kg, released horizontally at rest; the paper does not give the start."""
-    from leastaction.methods.maximal import Maximal
-    from leastaction.methods.runge_kutta import RungeKutta
-    from leastaction.simulate import simulate
+    from leastaction.explicit.runge_kutta import RungeKutta
+    from leastaction.maximal.method import Maximal
+    from leastaction.run.simulate import simulate
 
     model = pendulum(2)
     start = model.state(q=[np.pi / 2, 0.0])
@@ -150,8 +150,8 @@ def _best(call: Callable[[], Any], repeats: int = 5) -> float:
 # --- (d) -----------------------------------------------------------------------------------------------------------
 def _convergence() -> tuple[list[Claim], Rows]:
     """Residuals of one step after each iteration, for pendulums that were released horizontally 0.1 s before."""
-    from leastaction.methods.maximal import Maximal
-    from leastaction.simulate import simulate
+    from leastaction.maximal.method import Maximal
+    from leastaction.run.simulate import simulate
     from leastaction.solve.solvers import Newton
 
     tolerances = 10.0 ** -np.arange(0.0, 16.01, 0.25)

@@ -62,9 +62,9 @@ def _start(n: int, kind: str, closed: bool) -> tuple[Model, State]:
 
 def _time(n: int, kind: str, closed: bool, repeats: int) -> Rows:
     """Both integrators on one chain, in turn; the smallest processor time of the steps of each."""
+    from leastaction.explicit.runge_kutta import RungeKutta
+    from leastaction.maximal.method import Maximal
     from leastaction.methods.base import Clock, Control
-    from leastaction.methods.maximal import Maximal
-    from leastaction.methods.runge_kutta import RungeKutta
 
     model, state = _start(n, kind, closed)
     methods: dict[str, Method] = {_OURS: Maximal(), _PEER: RungeKutta(4)}

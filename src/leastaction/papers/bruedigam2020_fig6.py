@@ -47,9 +47,9 @@ def figure6(context: Context) -> Result:
 
 def segment_run(n: int, name: str) -> dict[str, Any]:
     """10 s of a chain: steps, gaps, energy and the smallest processor time of three runs."""
-    from leastaction.methods.maximal import Maximal
-    from leastaction.methods.runge_kutta import RungeKutta
-    from leastaction.simulate import simulate
+    from leastaction.explicit.runge_kutta import RungeKutta
+    from leastaction.maximal.method import Maximal
+    from leastaction.run.simulate import simulate
 
     model, method = segments(n, tilt=TILT), (Maximal() if name == _OURS else RungeKutta(4))
     fine = 10 if name == _FINE else 1
@@ -106,9 +106,9 @@ def _available(n: int, total: float) -> float:
 
 def _energy(run: Any, rows: int) -> Any:
     """Total energy of the first rows, joules."""
-    from leastaction import dynamics
+    from leastaction.dynamics import quantities
 
-    energy = dynamics.energy(run.model, run.q[:rows], run.v[:rows])
+    energy = quantities.energy(run.model, run.q[:rows], run.v[:rows])
     return energy.kinetic + energy.potential
 
 

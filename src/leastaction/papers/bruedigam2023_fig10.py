@@ -47,10 +47,10 @@ def figure10(context: Context) -> Result:
 
 def _method(name: str, tolerance: float) -> Method:
     """A method with a solver of this tolerance."""
-    from leastaction.methods.galerkin import Galerkin
-    from leastaction.methods.lie_trapezoid import LieTrapezoid
-    from leastaction.methods.maximal import Maximal
+    from leastaction.galerkin.method import Galerkin
+    from leastaction.maximal.method import Maximal
     from leastaction.solve.solvers import RIQN, Newton
+    from leastaction.trapezoid.method import LieTrapezoid
 
     newton, riqn = Newton(tolerance, _ITERATIONS), RIQN(tolerance, _ITERATIONS)
     if name == _MAXIMAL:
@@ -62,7 +62,7 @@ def _method(name: str, tolerance: float) -> Method:
 
 def _run(name: str, n: int, tolerance: float, start: float, steps: int) -> dict[str, Any]:
     """Steps that were possible, iterations and processor time of a step, and why it ended early."""
-    from leastaction.simulate import simulate
+    from leastaction.run.simulate import simulate
 
     model, method = pendulum(n), _method(name, tolerance)
     state = model.state(q=[start] + [0.0] * (n - 1))

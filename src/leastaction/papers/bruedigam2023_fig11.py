@@ -46,8 +46,8 @@ def half_swing(scale: float) -> float:
 
 def _run(scale: float, n: int, name: str) -> dict[str, Any]:
     """One pendulum with n steps."""
-    from leastaction.methods.maximal import Maximal
-    from leastaction.simulate import simulate
+    from leastaction.maximal.method import Maximal
+    from leastaction.run.simulate import simulate
 
     model, end = pendulum(1, length=scale**2, mass=scale), half_swing(scale)
     method = Maximal(start="seed" if name == _SEED else "legendre")

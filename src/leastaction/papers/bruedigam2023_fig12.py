@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from leastaction.comparators import ggl
 from leastaction.model.checks import FloatArray
-from leastaction.papers import ggl
 from leastaction.papers.registry import Claim, Context, Result, experiment
 
 if TYPE_CHECKING:
     from leastaction.model.model import Model, State
-    from leastaction.trajectory import Trajectory
+    from leastaction.run.trajectory import Trajectory
 
 _DURATION, _LARGE, _SMALL = 10.0, 0.01, 0.001
 _OURS, _SEED, _PEER = "maximal", "maximal, start of the paper", "GGL"
@@ -82,8 +82,8 @@ def _top(run: Trajectory) -> FloatArray:
 
 def _exact() -> Trajectory:
     """A run of fourth order at the smaller step: twice the step changes the last angle by 6e-12 rad."""
-    from leastaction.methods.galerkin import Galerkin
-    from leastaction.simulate import simulate
+    from leastaction.galerkin.method import Galerkin
+    from leastaction.run.simulate import simulate
 
     model, state = _linkage()
     return simulate(model, state, dt=_SMALL, duration=_DURATION, method=Galerkin(4))
@@ -91,8 +91,8 @@ def _exact() -> Trajectory:
 
 def _maximal(dt: float, duration: float, start: str) -> _Curve:
     """The library's own run; its processor time is that of a second call."""
-    from leastaction.methods.maximal import Maximal
-    from leastaction.simulate import simulate
+    from leastaction.maximal.method import Maximal
+    from leastaction.run.simulate import simulate
 
     model, state = _linkage()
     method = Maximal(start=start)

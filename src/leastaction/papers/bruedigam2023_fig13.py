@@ -11,7 +11,7 @@ from leastaction.papers.registry import Claim, Context, Result, experiment
 if TYPE_CHECKING:
     from leastaction.model.checks import FloatArray
     from leastaction.model.model import Model
-    from leastaction.trajectory import Trajectory
+    from leastaction.run.trajectory import Trajectory
 
 _DT, _FRICTION = 0.001, 0.8
 _PROPORTIONAL, _DERIVATIVE = np.array([100.0, 80.0, 60.0]), np.array([5.0, 4.0, 3.0])
@@ -102,9 +102,9 @@ def _wanted(parameters: FloatArray, t: float, phases: FloatArray) -> FloatArray:
 
 def _walk(model: Model, parameters: FloatArray, duration: float) -> Trajectory:
     """One episode under Algorithm 6, from the wanted angles at t = 0 with the lowest foot just above the ground."""
-    from leastaction.methods.maximal import Maximal
+    from leastaction.maximal.method import Maximal
     from leastaction.models.unitree_a1 import FOOT_RADIUS, LEG_LENGTH
-    from leastaction.simulate import simulate
+    from leastaction.run.simulate import simulate
 
     q_places, v_places, phases = _places(model)
 

@@ -60,8 +60,8 @@ def figure14(context: Context) -> Result:
 
 def _follow(spastic: bool, scale: float, steps: int) -> _Run:
     """The rehabilitation task with one set of gains."""
-    from leastaction.methods.maximal import Maximal
-    from leastaction.simulate import simulate
+    from leastaction.maximal.method import Maximal
+    from leastaction.run.simulate import simulate
 
     model = exoskeleton(spastic)
     shoulder, elbow = model.joints["shoulder"], model.joints["elbow"]

@@ -61,9 +61,9 @@ def loop_drift(duration: float) -> Part:
     The paper gives neither the distance of the points nor the start.
     """
     from leastaction import models
-    from leastaction.methods.maximal import Maximal
-    from leastaction.methods.runge_kutta import RungeKutta
-    from leastaction.simulate import simulate
+    from leastaction.explicit.runge_kutta import RungeKutta
+    from leastaction.maximal.method import Maximal
+    from leastaction.run.simulate import simulate
 
     model = models.four_bar(ground=1.0, crank=1.0, coupler=_SHORT, rocker=1.0, angle=np.pi / 2).build()
     curves: Curves = {}
@@ -99,9 +99,9 @@ def loop_drift(duration: float) -> Part:
 # --- (b) -----------------------------------------------------------------------------------------------------------
 def _double_pendulum(duration: float) -> Part:
     """Two rods of 1 m and 1 kg, released horizontally at rest; the paper does not give the start."""
-    from leastaction.methods.maximal import Maximal
-    from leastaction.methods.runge_kutta import RungeKutta
-    from leastaction.simulate import simulate
+    from leastaction.explicit.runge_kutta import RungeKutta
+    from leastaction.maximal.method import Maximal
+    from leastaction.run.simulate import simulate
 
     model = pendulum(2)
     start = model.state(q=[np.pi / 2, 0.0])
@@ -145,10 +145,10 @@ def _halves(error: FloatArray) -> tuple[float, float]:
 # --- (c) -----------------------------------------------------------------------------------------------------------
 def _damped() -> Part:
     """A rod of 1 m and 1 kg with damping 1/2 in its hinge, steps of 0.1 s; released horizontally, 10 s."""
-    from leastaction.methods.adaptive import Adaptive
-    from leastaction.methods.maximal import Maximal
-    from leastaction.methods.runge_kutta import RungeKutta
-    from leastaction.simulate import simulate
+    from leastaction.explicit.adaptive import Adaptive
+    from leastaction.explicit.runge_kutta import RungeKutta
+    from leastaction.maximal.method import Maximal
+    from leastaction.run.simulate import simulate
 
     m = pendulum(1).mechanism.copy()
     m.joints["hinge1"].damping = np.array([0.5])
@@ -187,10 +187,10 @@ def _damped() -> Part:
 # --- (d) -----------------------------------------------------------------------------------------------------------
 def _cube(heights: FloatArray) -> Part:
     """A cube of 0.5 m and 1 kg, dropped flat; heights are those of its bottom. From 0.4 m by Algorithm 5 too."""
-    from leastaction.methods.maximal import Maximal
+    from leastaction.maximal.method import Maximal
     from leastaction.model.mechanism import Mechanism
     from leastaction.model.shapes import Box
-    from leastaction.simulate import simulate
+    from leastaction.run.simulate import simulate
     from leastaction.solve.solvers import InteriorPoint
 
     m = Mechanism("cube")

@@ -67,9 +67,9 @@ def chain(n: int) -> Model:
 
 def _ours(n: int, start: str, steps: int) -> dict[str, Any]:
     """Lowest point, steps that were possible, and processor time of a step."""
-    from leastaction.dynamics import frame_poses
-    from leastaction.methods.maximal import Maximal
-    from leastaction.simulate import simulate
+    from leastaction.dynamics.quantities import frame_poses
+    from leastaction.maximal.method import Maximal
+    from leastaction.run.simulate import simulate
 
     model, (height, angle) = chain(n), _STARTS[start]
     state = model.state({"root": [0, 0, height, np.cos(angle / 2), 0, -np.sin(angle / 2), 0]})

@@ -61,7 +61,7 @@ def lattice(shape: Shape) -> tuple[int, list[tuple[int, int]]]:
 
 def _solve(shape: Shape) -> dict[str, Any]:
     """A random well-conditioned system of this graph: times of both solvers, fill-in and difference."""
-    from leastaction.kernels.graph import factor_graph, solve_graph
+    from leastaction.solve.graph import factor_graph, solve_graph
     from leastaction.solve.graph_system import GraphSystem
 
     rng = np.random.default_rng(0)

@@ -101,8 +101,8 @@ def table_b2(context: Context) -> Result:
 
 def _measure(kind: str, rng: np.random.Generator) -> _Found:
     """Rows and coordinates of one kind, and how they fit together at a random position."""
-    from leastaction.dynamics import poses
-    from leastaction.kernels import entries
+    from leastaction.dynamics import entries
+    from leastaction.dynamics.quantities import poses
     from leastaction.model.configuration import retract
     from leastaction.model.joints import loop_rows
 

@@ -73,8 +73,8 @@ def _rows(system: str, dt: float, count: int) -> list[dict[str, Any]]:
     Time is that of a call with one step less that of a call without steps.
     """
     from leastaction import models
+    from leastaction.galerkin.method import Galerkin
     from leastaction.methods.base import Clock, Control
-    from leastaction.methods.galerkin import Galerkin
     from leastaction.solve.solvers import SOLVERS
 
     model = pendulum(_LINKS) if system == "plane" else models.chain(_LINKS).build()

@@ -51,8 +51,8 @@ def figure3(context: Context) -> Result:
 
 def _method(name: str) -> Method:
     """A method by its name in the figure."""
-    from leastaction.methods.galerkin import Galerkin
-    from leastaction.methods.hermite_simpson import HermiteSimpson
+    from leastaction.comparators.hermite_simpson.method import HermiteSimpson
+    from leastaction.galerkin.method import Galerkin
 
     return Galerkin(4) if name == _NAMES[0] else HermiteSimpson(name.split()[-1])
 

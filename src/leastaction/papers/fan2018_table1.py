@@ -29,10 +29,10 @@ _TABLE = (
 def table1(context: Context) -> Result:
     """Error after one second for four steps (three if quick) against a reference with tolerances of 1e-13."""
     from leastaction import models
-    from leastaction.methods.adaptive import Adaptive
-    from leastaction.methods.galerkin import Galerkin
-    from leastaction.methods.hermite_simpson import HermiteSimpson
-    from leastaction.simulate import simulate
+    from leastaction.comparators.hermite_simpson.method import HermiteSimpson
+    from leastaction.explicit.adaptive import Adaptive
+    from leastaction.galerkin.method import Galerkin
+    from leastaction.run.simulate import simulate
 
     model = models.double_pendulum().build()
     start = model.state(q=_START)

@@ -20,10 +20,10 @@ _BODIES, _DT = 10, 0.001
 def figure2b(context: Context) -> Result:
     """Ten links released horizontally, 10 s at 1 ms (3 s if quick). The paper gives neither lengths nor masses."""
     from leastaction import models
-    from leastaction.methods.lie_trapezoid import LieTrapezoid
-    from leastaction.methods.semi_implicit_euler import SemiImplicitEuler
-    from leastaction.simulate import simulate
+    from leastaction.explicit.semi_implicit_euler import SemiImplicitEuler
+    from leastaction.run.simulate import simulate
     from leastaction.solve.solvers import RIQN
+    from leastaction.trapezoid.method import LieTrapezoid
 
     model = models.chain(_BODIES).build()
     start = model.state(q={"joint1": np.pi / 2})

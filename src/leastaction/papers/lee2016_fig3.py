@@ -45,9 +45,9 @@ def figure3(context: Context) -> Result:
 
 def _method(name: str) -> Method:
     """A method by its name in the figure."""
-    from leastaction.methods.lie_trapezoid import LieTrapezoid
-    from leastaction.papers.svi import SVI
+    from leastaction.comparators.svi.method import SVI
     from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton
+    from leastaction.trapezoid.method import LieTrapezoid
 
     if name == _OWN:
         return LieTrapezoid(Newton(tolerance=1e-10), guess="euler", form="printed")

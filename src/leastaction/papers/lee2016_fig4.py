@@ -36,8 +36,8 @@ def figure4a(context: Context) -> Result:
     The chain was released at 1 rad and moved for 0.3 s; it is 0.5 rad from zero then. From much farther away (0.8 rad)
     neither root finder converges without a line search.
     """
-    from leastaction.methods.lie_trapezoid import LieTrapezoid
-    from leastaction.simulate import simulate
+    from leastaction.run.simulate import simulate
+    from leastaction.trapezoid.method import LieTrapezoid
 
     model, start = _chain(1.0)
     context.progress("a moving state")
@@ -64,9 +64,9 @@ def figure4a(context: Context) -> Result:
 
 def _residuals(model: Model, state: State, name: str, most: int = 30) -> list[float]:
     """Largest residual of each iterate of DRNEA's equation from q = 0, until it stops falling."""
-    from leastaction.dynamics import mass_matrix
-    from leastaction.kernels import lie_trapezoid_step
-    from leastaction.methods.lie_trapezoid import LieTrapezoid
+    from leastaction.dynamics.quantities import mass_matrix
+    from leastaction.trapezoid import step as trapezoid_step
+    from leastaction.trapezoid.method import LieTrapezoid
 
     n = model.nv
     memory = LieTrapezoid(form="printed").start(model, state)
@@ -75,7 +75,7 @@ def _residuals(model: Model, state: State, name: str, most: int = 30) -> list[fl
     M = mass_matrix(model, state.q)
     sizes: list[float] = []
     while len(sizes) < most:
-        lie_trapezoid_step.probe(model.system, True, 0.0, _DT, x, p, np.zeros(n), False, xi, r, pn, y, dense, J)
+        trapezoid_step.probe(model.system, True, 0.0, _DT, x, p, np.zeros(n), False, xi, r, pn, y, dense, J)
         sizes.append(float(np.abs(r).max()))
         # until rounding rules
         if len(sizes) > 2 and sizes[-1] >= 0.5 * sizes[-2] and sizes[-1] < 1e-9 * sizes[0]:
@@ -133,8 +133,8 @@ def figure4b(context: Context) -> Result:
 def _iterations(name: str, guess: str, frames: int) -> FloatArray:
     """Iterations of each frame (frames,)."""
     from leastaction.methods.base import Clock, Control
-    from leastaction.methods.lie_trapezoid import LieTrapezoid
     from leastaction.solve.solvers import RIQN, DenseNewton
+    from leastaction.trapezoid.method import LieTrapezoid
 
     model, start = _chain()
     method = LieTrapezoid({"Newton": DenseNewton, "RIQN": RIQN}[name](), guess=guess, form="printed")

@@ -39,9 +39,9 @@ def tree() -> tuple[Model, State]:
 @experiment("redmax-orders", paper=f"{_PAPER}, section 3.4", title="Orders of BDF1, BDF2, SDIRK2 on a branching tree")
 def orders(context: Context) -> Result:
     """Errors of positions and velocities after half a second against an accurate solution."""
-    from leastaction.methods.adaptive import Adaptive
+    from leastaction.explicit.adaptive import Adaptive
     from leastaction.model.configuration import difference
-    from leastaction.simulate import simulate
+    from leastaction.run.simulate import simulate
 
     model, state = tree()
     exact = simulate(model, state, dt=0.5, duration=0.5, method=Adaptive(1e-12, 1e-12)).final
@@ -84,10 +84,10 @@ def _order_figure(rows: list[dict[str, Any]]) -> Any:
 @experiment("redmax-adjoint", paper=f"{_PAPER}, section 3.5", title="Adjoint gradients against differences")
 def adjoint(context: Context) -> Result:
     """Gradients by first state, controls and parameters of the tree; and by controls through other methods."""
-    from leastaction.gradient import gradient
-    from leastaction.methods.registry import method_by_name
-    from leastaction.objectives import Effort, Reach
-    from leastaction.simulate import simulate
+    from leastaction.run.registry import method_by_name
+    from leastaction.run.simulate import simulate
+    from leastaction.sensitivity.gradient import gradient
+    from leastaction.sensitivity.objectives import Effort, Reach
 
     model, state = tree()
     steps, dt, rng = (10 if context.quick else 50), 0.01, np.random.default_rng(3)
@@ -129,7 +129,7 @@ def cable(context: Context) -> Result:
     from leastaction.model.mechanism import Mechanism
     from leastaction.model.path_forces import Cable
     from leastaction.model.pose import pose
-    from leastaction.simulate import simulate
+    from leastaction.run.simulate import simulate
 
     rows: list[dict[str, Any]] = []
     for stiffness in (1e3, 1e6):

@@ -28,7 +28,7 @@ _TOLERANCE, _MOST = 1e-5, 2000
 def bisp(context: Context) -> Result:
     """Chains that swing with friction in all hinges; the same steps by both, each from the other's start."""
     from leastaction import models
-    from leastaction.methods.maximal_euler import MaximalEuler
+    from leastaction.comparators.maximal_euler.method import MaximalEuler
     from leastaction.model.bearing import Bearing
 
     rows: list[dict[str, Any]] = []
@@ -82,9 +82,9 @@ def _plain(model: Any, method: Any, memory: Any, t: float, start: FloatArray) ->
     """One step by plain staggered projections on all points, and the processor time."""
     from dataclasses import replace
 
-    from leastaction.methods.maximal_euler import assemble
-    from leastaction.methods.maximal_euler_rows import Rows, adjoint, inverse, mobility, plan_of
-    from leastaction.methods.maximal_euler_solve import Equalities, solve_step
+    from leastaction.comparators.maximal_euler.method import assemble
+    from leastaction.comparators.maximal_euler.rows import Rows, adjoint, inverse, mobility, plan_of
+    from leastaction.comparators.maximal_euler.solve import Equalities, solve_step
 
     began = time.process_time()
     plan, bearings = plan_of(model), method._bearings(model)

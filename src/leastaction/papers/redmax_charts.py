@@ -209,7 +209,7 @@ def symbols(name: str) -> tuple[Any, Any, Any, Any, Any]:
 
 def _against_kernels(name: str, q: Any, rate: Any, found: Any) -> dict[str, float]:
     """Largest differences of R, S and Sdot between SymPy and the kernels."""
-    from leastaction import dynamics, redmax
+    from leastaction.dynamics import quantities, redmax
     from leastaction.model.mechanism import Mechanism
 
     sp = _sympy()
@@ -223,7 +223,7 @@ def _against_kernels(name: str, q: Any, rate: Any, found: Any) -> dict[str, floa
     for _ in range(10):
         angles, rates = rng.uniform(-1.5, 1.5, 3), rng.normal(size=3)
         ours: list[FloatArray] = [
-            dynamics.poses(model, angles)["body"][:3, :3],
+            quantities.poses(model, angles)["body"][:3, :3],
             redmax.jacobian(model, angles)[:3],
             redmax.jacobian_rate(model, angles, rates)[:3],
         ]

@@ -19,9 +19,10 @@ def equivalence(context: Context) -> Result:
     """The same solver of differential equations on J^T M J a = f, solved densely, and on the O(n) recursion."""
     from scipy.integrate import solve_ivp
 
-    from leastaction import models, redmax
-    from leastaction.methods.adaptive import Adaptive
-    from leastaction.simulate import simulate
+    from leastaction import models
+    from leastaction.dynamics import redmax
+    from leastaction.explicit.adaptive import Adaptive
+    from leastaction.run.simulate import simulate
 
     rows: list[dict[str, Any]] = []
     for n in (2, 5) if context.quick else (2, 5, 10):
@@ -57,7 +58,7 @@ def equivalence(context: Context) -> Result:
 
 def _recursive(model: Any, q: FloatArray, v: FloatArray) -> FloatArray:
     """Accelerations by the O(n) recursion."""
-    from leastaction.dynamics import forward_dynamics
+    from leastaction.dynamics.quantities import forward_dynamics
 
     return forward_dynamics(model, q, v)
 
@@ -69,7 +70,7 @@ def _recursive(model: Any, q: FloatArray, v: FloatArray) -> FloatArray:
 )
 def derivatives(context: Context) -> Result:
     """A random tree with joints of several kinds, springs, rotors and forces on bodies."""
-    from leastaction import redmax
+    from leastaction.dynamics import redmax
     from leastaction.model.configuration import retract
 
     model, q, v = _tree()
@@ -146,7 +147,8 @@ def _tree() -> tuple[Any, FloatArray, FloatArray]:
 )
 def fourbar(context: Context) -> Result:
     """Ranks and condition numbers of the KKT matrix (2.105) with the rows of a point in space and in the plane."""
-    from leastaction import dynamics, models
+    from leastaction import models
+    from leastaction.dynamics import quantities
 
     context.progress("matrices")
     m = models.four_bar()
@@ -155,15 +157,15 @@ def fourbar(context: Context) -> Result:
     # the point that closes the loop, on both sides, and the axis of its hinge
     loop = m.joints["loop"]
     G = (
-        dynamics.jacobian(model, q, loop.child, loop.child_frame[:3, 3])
-        - dynamics.jacobian(model, q, loop.parent, loop.parent_frame[:3, 3])
+        quantities.jacobian(model, q, loop.child, loop.child_frame[:3, 3])
+        - quantities.jacobian(model, q, loop.parent, loop.parent_frame[:3, 3])
     )[3:]
-    axis = dynamics.poses(model, q)[loop.parent][:3, :3] @ loop.parent_frame[:3, :3] @ loop.axis
+    axis = quantities.poses(model, q)[loop.parent][:3, :3] @ loop.parent_frame[:3, :3] @ loop.axis
     first = np.eye(3)[int(np.abs(axis).argmin())]
     two = np.cross(axis, first)
     two /= np.linalg.norm(two)
     one = np.cross(two, axis)
-    M, f = dynamics.mass_matrix(model, q), -dynamics.bias_forces(model, q, v)
+    M, f = quantities.mass_matrix(model, q), -quantities.bias_forces(model, q, v)
     rows: list[dict[str, Any]] = []
     found = {}
     for name, rows_of in (("three in space", G), ("two in the plane", np.vstack([one, two]) @ G)):

@@ -43,10 +43,10 @@ def reach(context: Context) -> Result:
     """Objective (3.82): end of the arm to a target after one second, with a small weight on the torques."""
     from scipy.optimize import minimize
 
-    from leastaction.gradient import gradient
-    from leastaction.methods.implicit import BDF
-    from leastaction.objectives import Effort, Reach
-    from leastaction.simulate import simulate
+    from leastaction.implicit.method import BDF
+    from leastaction.run.simulate import simulate
+    from leastaction.sensitivity.gradient import gradient
+    from leastaction.sensitivity.objectives import Effort, Reach
 
     model, method, dt, steps = arm(), BDF(2), 0.01, 100
     state = model.state()

@@ -33,8 +33,8 @@ def best(function: Any, seconds: float = 0.3, least: int = 3) -> float:
 
 def guesses(model: Model, states: Sequence[State], s: int, dt: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Coordinates X, momenta P and local coordinates XI (starts, nv, s+1) of a step with constant velocity."""
-    from leastaction.kernels import legendre
-    from leastaction.methods.galerkin import lobatto
+    from leastaction.dynamics import legendre
+    from leastaction.galerkin.method import lobatto
 
     X, P, U = (np.zeros((len(states), model.nv)) for _ in range(3))
     for k, state in enumerate(states):
@@ -48,8 +48,9 @@ def galerkin_times(model: Model, states: Sequence[State], order: int, dt: float)
     All at the guess of constant velocity: they cost the same there as at the solution, which long pendulums may not
     have. Linearisation: the derivative of the step by state and control, for the first ten states.
     """
-    from leastaction.kernels import galerkin_linear, galerkin_rows
-    from leastaction.methods.galerkin import across, balance, lobatto
+    from leastaction.galerkin import linear as galerkin_linear
+    from leastaction.galerkin import parts as galerkin_parts
+    from leastaction.galerkin.method import across, balance, lobatto
 
     s, count = order // 2, len(states)
     c, w, b, _ = lobatto(s)
@@ -57,9 +58,9 @@ def galerkin_times(model: Model, states: Sequence[State], order: int, dt: float)
     r, y = np.zeros((count, model.nv, s)), np.zeros((count, model.nv * s))
     tree = model.system.tree
     out: dict[str, float] = {}
-    for what, name in ((galerkin_rows.EVALUATION, "evaluation"), (galerkin_rows.DIRECTION, "direction")):
+    for what, name in ((galerkin_parts.EVALUATION, "evaluation"), (galerkin_parts.DIRECTION, "direction")):
         args = (tree, tuple(w.tolist()), b, c, across(tree.gravity), balance(s), dt, X, P, XI, what, r, y)
-        out[name] = best(lambda args=args: galerkin_rows.parts(*args)) / count
+        out[name] = best(lambda args=args: galerkin_parts.parts(*args)) / count
     # derivative of the step map
     few, n, none = min(count, 10), model.nv, np.zeros((0, 0))
     A, B, still = np.zeros((few, 2 * n, 2 * n)), np.zeros((few, 2 * n, n)), np.zeros((few, n))
@@ -78,7 +79,8 @@ def hermite_simpson_times(model: Model, state: State, form: str, dt: float) -> d
 
     The derivative of the step by state and control takes 3 n solves, so this is less than the whole of it.
     """
-    from leastaction.kernels import entries, hermite_simpson_step
+    from leastaction.comparators.hermite_simpson import step as hermite_simpson_step
+    from leastaction.dynamics import entries
 
     nv, repeats = model.nv, 100
     x, u = np.zeros(model.nq), np.zeros(nv)

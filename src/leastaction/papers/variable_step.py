@@ -14,7 +14,7 @@ from leastaction.papers.registry import Claim, Context, Result, experiment
 
 if TYPE_CHECKING:
     from leastaction.model.model import Model, State
-    from leastaction.trajectory import Trajectory
+    from leastaction.run.trajectory import Trajectory
 
 _ECCENTRICITY = 0.8
 _CONTROLS = ("constant", "classic", "reversible")
@@ -112,9 +112,9 @@ def variable_step(context: Context) -> Result:
 
 def _runs(name: str, order: int, tolerance: float, most: float, seconds: float) -> dict[str, Trajectory]:
     """The run of each control."""
-    from leastaction.methods.galerkin import Galerkin
-    from leastaction.simulate import simulate
-    from leastaction.steps import ClassicSteps, ReversibleSteps
+    from leastaction.galerkin.method import Galerkin
+    from leastaction.run.simulate import simulate
+    from leastaction.run.steps import ClassicSteps, ReversibleSteps
 
     model, start = orbit() if name == "orbit" else pendulum()
     method = Galerkin(order)

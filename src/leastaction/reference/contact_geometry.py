@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from leastaction.kernels import contact_layout as cl
+from leastaction.contact import layout as cl
 from leastaction.model.checks import FloatArray
 from leastaction.reference.matrices import hat
 
@@ -18,7 +18,7 @@ Solid = tuple[str, tuple[float, ...]]
 
 
 def gap(kind: int, row: FloatArray, pose_a: FloatArray, pose_b: FloatArray) -> float:
-    """The gap of one contact, metres, by the formulas of ``kernels/contact_layout.py``."""
+    """The gap of one contact, metres, by the formulas of ``contact/layout.py``."""
     Ra, Rb = pose_a[:3, :3], pose_b[:3, :3]
     d = pose_a[:3, 3] + Ra @ row[:3] - pose_b[:3, 3] - Rb @ row[4:7]
     ra, rb, ea, eb = row[3], row[7], Ra @ row[8:11], Rb @ row[11:14]

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.kernels import contact_features, contact_gap
-from leastaction.kernels import contact_layout as cl
+from leastaction.contact import features as contact_features
+from leastaction.contact import gap as contact_gap
+from leastaction.contact import layout as cl
 from leastaction.model.checks import FloatArray
 from leastaction.model.contacts import contact_table
 from leastaction.model.mechanism import Mechanism
@@ -31,8 +32,8 @@ class Touching:
     Attributes:
         table: ``model.contacts.ContactTable``.
         P: (rows, 12) poses of the rows.
-        ints, floats, count: the frozen contacts, see ``kernels/contact_layout.py``.
-        gap, normal, ga, gb, ca, cb: what ``kernels/contact_gap.py`` says about each.
+        ints, floats, count: the frozen contacts, see ``contact/layout.py``.
+        gap, normal, ga, gb, ca, cb: what ``contact/gap.py`` says about each.
     """
 
     def __init__(self, mechanism: Mechanism, poses: dict[str, FloatArray], margin: float = np.inf) -> None:

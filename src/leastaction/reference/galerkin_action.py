@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from leastaction.dynamics import energy
-from leastaction.kernels import entries, galerkin_probe
-from leastaction.kernels.galerkin_gauss import Points
-from leastaction.kernels.layout import BALL, IU, IX, KIND
-from leastaction.methods.galerkin import across, balance, couplings, gauss, lobatto, wide_of
+from leastaction.dynamics import entries
+from leastaction.dynamics.quantities import energy
+from leastaction.galerkin import probe as galerkin_probe
+from leastaction.galerkin.gauss import Points
+from leastaction.galerkin.method import across, balance, couplings, gauss, lobatto, wide_of
 from leastaction.model.checks import FloatArray
 from leastaction.model.configuration import retract
 from leastaction.model.model import Model
 from leastaction.spatial import quaternion, so3
+from leastaction.tree.layout import BALL, IU, IX, KIND
 
 
 def curve(xi: FloatArray, c: float) -> tuple[FloatArray, FloatArray]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from leastaction.kernels.graph_layout import GraphPlan
+from leastaction.solve.graph_layout import GraphPlan
 
 Neighbours = list[set[int]]
 

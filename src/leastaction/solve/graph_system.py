@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.kernels.graph_layout import GraphPlan
-from leastaction.kernels.layout import Floats, Ints
+from leastaction.solve.graph_layout import GraphPlan
 from leastaction.solve.graph_plan import admissible, depth_first, later_nodes, least_degree, make_plan
+from leastaction.tree.layout import Floats, Ints
 
 Node = Hashable
 Blocks = Mapping[tuple[Any, Any], Any]
@@ -47,7 +47,7 @@ class GraphSystem:
             for a parent.
         fill_in: pairs of nodes without an edge that get blocks in the elimination.
         operations: block operations of one factorisation: inversions, solutions and products.
-        plan: what compiled code reads, ``kernels.graph_layout.GraphPlan``.
+        plan: what compiled code reads, ``solve.graph_layout.GraphPlan``.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class GraphSystem:
             blocks: (row node, column node) to array; what is not given is zero.
             scale: bring the largest entry of every row and column to about 1 first, by powers of two.
         """
-        from leastaction.kernels.graph import factor_graph
+        from leastaction.solve.graph import factor_graph
 
         A = self.pack(blocks)
         F, pivot = np.empty_like(A), np.empty(self.size, dtype=np.int64)
@@ -268,7 +268,7 @@ class GraphFactors:
 
     def solve(self, rhs: Any, *, refine: int = 2) -> Floats:
         """Solution for one right-hand side (size,) or several (size, k), refined by at most ``refine`` sweeps."""
-        from leastaction.kernels.graph import solve_graph
+        from leastaction.solve.graph import solve_graph
 
         b = np.asarray(rhs, dtype=float)
         if b.ndim not in (1, 2) or b.shape[0] != self.system.size:

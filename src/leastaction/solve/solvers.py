@@ -1,6 +1,6 @@
 """Root finders by name: what a user chooses with ``solver=``.
 
-The loops themselves are compiled together with the residual of each method, in ``kernels/``; here is which of them runs
+The loops themselves are compiled together with the residual of each method, in its room; here is which of them runs
 and when it stops. A solver is plain data, so that a saved run can name it.
 """
 

@@ -24,7 +24,7 @@ from leastaction.view.scene import Scene, model_size
 from leastaction.view.serve import LOCAL, first_free
 
 if TYPE_CHECKING:
-    from leastaction.trajectory import Trajectory
+    from leastaction.run.trajectory import Trajectory
 
 PORT = 8080
 
@@ -357,7 +357,7 @@ def view(what: Model | Trajectory | Sequence[Trajectory], **options: Any) -> Sta
     Returns:
         The running viewer: ``url``, ``notes``, ``wait()``, ``close()``.
     """
-    from leastaction.trajectory import Trajectory
+    from leastaction.run.trajectory import Trajectory
 
     if isinstance(what, Model):
         from leastaction.view.posing import view_model

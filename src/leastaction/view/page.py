@@ -23,7 +23,7 @@ from leastaction.view.scene import WORLD, plain_note, scene_of
 from leastaction.view.surfaces import Surface, ball
 
 if TYPE_CHECKING:
-    from leastaction.trajectory import Trajectory
+    from leastaction.run.trajectory import Trajectory
 
 LAYOUTS = ("overlay", "side")
 SCRIPTS = ("gl.js", "runs.js", "charts.js", "app.js")
@@ -131,7 +131,7 @@ def record_all(
     runs: Sequence[Trajectory], *, labels: Sequence[str] = (), layout: str = "overlay", rate: float = RATE
 ) -> list[Recording]:
     """Recordings of several runs, with labels that tell them apart; checked."""
-    from leastaction.trajectory import Trajectory
+    from leastaction.run.trajectory import Trajectory
 
     several = [runs] if isinstance(runs, Trajectory) else list(runs)
     if not several:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from leastaction import dynamics, observe
+from leastaction.dynamics import quantities
 from leastaction.errors import ConvergenceError
-from leastaction.export import coordinate_units
 from leastaction.model.checks import FloatArray
 from leastaction.model.joints import layout
 from leastaction.model.model import Model
+from leastaction.run import observe
+from leastaction.run.export import coordinate_units
 from leastaction.spatial import quaternion
 from leastaction.view.guard import plain
 from leastaction.view.live import PORT, Bodies, Stage, _present
@@ -102,7 +103,7 @@ def closed(model: Model, q: FloatArray) -> tuple[FloatArray, str]:
 def still(model: Model, q: FloatArray) -> Recording:
     """A recording of one position."""
     positions, rotations = body_motion(model, q[None])
-    com = np.atleast_2d(dynamics.center_of_mass(model, q[None]))
+    com = np.atleast_2d(quantities.center_of_mass(model, q[None]))
     nothing = np.zeros((1, 0, 6))
     return Recording(
         model.name, model, scene_of(model), np.zeros(1), positions, rotations, com, None, None, None, nothing, None, 0.0
@@ -170,4 +171,4 @@ class Poser:
             self.bodies.move(positions[0], rotations[0])
             self.frames.batched_positions = positions[0].astype(np.float32)
             self.frames.batched_wxyzs = rotations[0].astype(np.float32)
-            self.com.position = np.asarray(dynamics.center_of_mass(self.model, q))
+            self.com.position = np.asarray(quantities.center_of_mass(self.model, q))

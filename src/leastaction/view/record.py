@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction import dynamics
+from leastaction.dynamics import quantities
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.model.checks import FloatArray, check_vector
 from leastaction.model.model import Model
@@ -17,7 +17,7 @@ from leastaction.spatial import quaternion
 from leastaction.view.scene import Scene, scene_of
 
 if TYPE_CHECKING:
-    from leastaction.trajectory import Trajectory
+    from leastaction.run.trajectory import Trajectory
 
 RATE = 60.0
 """Pictures in a second of simulated time, if the run has as many rows."""
@@ -72,13 +72,13 @@ def record(run: Trajectory, label: str | None = None, rate: float = RATE, scene:
     positions, rotations = body_motion(model, q)
     # what should stay the same; a force of the user may have no energy that is known
     try:
-        energy = dynamics.energy(model, np.concatenate([run.q[:1], q]), np.concatenate([run.v[:1], v]))
+        energy = quantities.energy(model, np.concatenate([run.q[:1], q]), np.concatenate([run.v[:1], v]))
         drift, kinetic = energy.total[1:] - energy.total[0], energy.kinetic[1:]
     except UnsupportedError:
         drift = kinetic = None
     gap = None
     if model.features & {"loops", "equality constraints"}:
-        from leastaction import observe
+        from leastaction.run import observe
 
         gap = observe.constraint_error(model, q)
     # a run from a file may have lost the function that was its control
@@ -94,7 +94,7 @@ def record(run: Trajectory, label: str | None = None, rate: float = RATE, scene:
         t=run.t[rows],
         positions=positions,
         rotations=rotations,
-        com=np.atleast_2d(dynamics.center_of_mass(model, q)),
+        com=np.atleast_2d(quantities.center_of_mass(model, q)),
         energy=drift,
         kinetic=kinetic,
         gap=gap,
@@ -142,7 +142,7 @@ def pick_rows(t: FloatArray, rate: float, most: int) -> NDArray[np.int64]:
 
 def body_motion(model: Model, q: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Positions (rows, bodies, 3) and quaternions (rows, bodies, 4) of the moving bodies' link frames."""
-    poses = dynamics.frame_poses(model, q, list(model.body_names))
+    poses = quantities.frame_poses(model, q, list(model.body_names))
     rotations = np.asarray(quaternion.from_matrix(poses[..., :3, :3])).reshape(len(q), -1, 4)
     # of the two signs the one that is nearer to the picture before
     turn = np.sign(np.einsum("rbk,rbk->rb", rotations[1:], rotations[:-1]))

@@ -17,7 +17,7 @@ from leastaction.model.files import check_path, check_writable
 from leastaction.view.page import write_html
 
 if TYPE_CHECKING:
-    from leastaction.trajectory import Trajectory
+    from leastaction.run.trajectory import Trajectory
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge")
 

@@ -14,7 +14,7 @@ from fuzzing.plan import Plan
 from fuzzing.program import HEAD, Program
 from fuzzing.writing import SI, Setting, coordinates, write
 from leastaction.methods.base import Method
-from leastaction.methods.registry import METHODS, check_supported, method_by_name
+from leastaction.run.registry import METHODS, check_supported, method_by_name
 
 NAMES = (*METHODS, "galerkin:6", "galerkin:2:gauss", "maximal:4")
 """Registry names of the methods that are tried."""

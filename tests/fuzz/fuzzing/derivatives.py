@@ -9,8 +9,8 @@ import numpy as np
 
 import leastaction as la
 from fuzzing.case import Case, central, forward, simulate
-from leastaction.methods.registry import method_by_name
 from leastaction.model.configuration import difference, retract
+from leastaction.run.registry import method_by_name
 
 _DT, _STEPS, _H = 0.01, 4, 1e-3
 _STATE = ("q", "v", "controls")

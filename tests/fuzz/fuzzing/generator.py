@@ -10,8 +10,9 @@ import numpy as np
 import leastaction as la
 from fuzzing.plan import ROTATIONS, Joint, Plan
 from fuzzing.writing import write
-from leastaction import dynamics, observe
+from leastaction.dynamics import quantities
 from leastaction.model.joints import KINDS
+from leastaction.run import observe
 from leastaction.spatial import quaternion, se3
 
 SERIAL = tuple(kind for kind in KINDS if kind not in ("fixed", "spline", "free", "composite"))
@@ -218,7 +219,7 @@ class Drawer:
         rng, plan = self.rng, self.plan
         program = write(plan)
         model, names = program.model, list(plan.bodies)
-        poses = dict(zip(names, dynamics.frame_poses(model, program.state.q[None], names)[0], strict=True))
+        poses = dict(zip(names, quantities.frame_poses(model, program.state.q[None], names)[0], strict=True))
         if to_world:
             poses["world"] = np.eye(4)
         for _ in range(20):
@@ -253,7 +254,7 @@ class Drawer:
             joint.q, joint.v = [-1.3 if k == 0 else (1.2 if k == 1 else 1.1)], [1.0]
         program = write(self.plan)
         names = list(self.plan.bodies)
-        last = dynamics.frame_poses(program.model, program.state.q[None], names)[0, -1]
+        last = quantities.frame_poses(program.model, program.state.q[None], names)[0, -1]
         tip = se3.pose(np.eye(3), at[3])
         kind = str(rng.choice(["revolute", "revolute", "spherical", "cylindrical"]))
         name = f"j{len(self.plan.joints)}"

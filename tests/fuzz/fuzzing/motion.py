@@ -6,9 +6,9 @@ import numpy as np
 
 import leastaction as la
 from fuzzing.case import Case, apart, simulate
-from leastaction import dynamics
-from leastaction.methods.registry import method_by_name
+from leastaction.dynamics import quantities
 from leastaction.model.joints import Law
+from leastaction.run.registry import method_by_name
 
 _SPAN = 0.1
 _REFERENCE = 800
@@ -54,8 +54,8 @@ def energy(case: Case) -> None:
     work = float(_simpson(power, dt))
     for force in model.mechanism.forces:
         names = list(force.bodies)
-        poses = dynamics.frame_poses(model, run.q, names)
-        twists = dynamics.body_twists(model, run.q, run.v, names)
+        poses = quantities.frame_poses(model, run.q, names)
+        twists = quantities.body_twists(model, run.q, run.v, names)
         turns = np.swapaxes(poses[..., :3, :3], -1, -2)
         local = np.concatenate([(turns @ part[..., None])[..., 0] for part in (twists[..., :3], twists[..., 3:])], -1)
         given = np.array([(force.wrenches(float(t), poses[k], local[k]) * local[k]).sum() for k, t in enumerate(run.t)])
@@ -104,7 +104,7 @@ def static(case: Case) -> None:
     scale = 1.0 + np.abs(back).max(initial=0.0)
     off = np.abs(back - tau)
     if model.constraint_size:
-        from leastaction.observe import _constraints
+        from leastaction.run.observe import _constraints
 
         G = _constraints(model, state.q, state.v)[1]
         off = np.abs(back - tau - G.T @ np.linalg.lstsq(G.T, back - tau, rcond=None)[0])

@@ -1,7 +1,7 @@
 """Scalar functions that mean the same on a float, a NumPy array and a pack of SIMD lanes.
 
 The mathematics of ``spatial`` is written once, on tuples of such scalars. Called from Python it works on
-floats and on arrays (one array per component, so a whole batch at once). ``kernels/_jit.py`` registers every
+floats and on arrays (one array per component, so a whole batch at once). ``jit/decorators.py`` registers every
 function marked with ``@source`` with Numba, so compiled kernels call the very same text; there the functions
 of this file are replaced by compiled ones for floats and for packs. No branch depends on a value: both sides
 are computed and ``pick`` selects, which is what arrays and packs need.

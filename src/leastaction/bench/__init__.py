@@ -1,0 +1,1 @@
+"""Speed, measured: ``leastaction bench``, one module for each group."""

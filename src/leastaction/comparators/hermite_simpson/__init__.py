@@ -1,0 +1,1 @@
+"""Hermite-Simpson collocation."""

@@ -1,0 +1,1 @@
+"""Velocity-level Euler in maximal coordinates."""

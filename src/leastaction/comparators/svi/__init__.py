@@ -1,0 +1,1 @@
+"""The scalable variational integrator of Johnson and Murphey."""

@@ -1,0 +1,1 @@
+"""Which shapes touch, and where, compiled. ``layout`` needs no Numba."""

@@ -1,0 +1,143 @@
+"""Forward dynamics of a whole system: tree, joint springs, body forces, closed loops."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from leastaction.forces.bodies import body_forces, most_bodies
+from leastaction.forces.joints import passive_forces
+from leastaction.jit.decorators import memory, optional, sweep
+from leastaction.jit.lanes import ld6, table, vector
+from leastaction.loops.rows import (
+    RHO,
+    SWEEPS,
+    bias_difference,
+    loop_rows,
+    loop_size,
+    mobility,
+    own_inertias,
+    push_pair,
+    relative,
+    size_or_one,
+)
+from leastaction.solve.dense import proximal_solve
+from leastaction.tree.articulated import eliminate, expand, reduce
+from leastaction.tree.coordinates import forces_in, positions_out, rates_out
+from leastaction.tree.kinematics import outward
+from leastaction.tree.layout import Floats, Ints
+
+
+class Work(NamedTuple):
+    """Scratch memory of one forward dynamics: see ``tree.kinematics``, ``tree.articulated``, ``loops.rows``."""
+
+    P: Floats
+    S: Floats
+    M: Floats
+    V: Floats
+    F: Floats
+    A: Floats
+    U: Floats
+    y: Floats
+    Z: Floats
+    q: Floats
+    v: Floats
+    tau: Floats
+    f: Floats
+    given: Floats
+    result: Floats
+    g: Floats
+    G: Floats
+    bias: Floats
+    ends: Ints
+    column: Floats
+    rhs: Floats
+    lam: Floats
+    delassus: Floats
+    factor: Floats
+    own: Floats | None
+    size: Floats
+
+
+@memory
+def make_work(system, like):
+    """Scratch memory for a system; ``like`` is a vector of coordinates."""
+    n, nu, nq = system.tree.rows.shape[0], system.tree.rates.shape[0], system.coordinates.q.size
+    m = loop_size(system.loops)
+    bodies = most_bodies(system.forces)
+    return Work(
+        table(like, n, 12), table(like, nu, 6), table(like, n, 9), table(like, n, 12), table(like, n, 6),
+        table(like, n, 21), table(like, nu, 7), vector(like, nu), table(like, n, 6),
+        vector(like, nq), vector(like, nu), vector(like, nu), vector(like, nu),
+        np.empty(18 * bodies), np.empty(6 * bodies),
+        np.empty(m), np.empty((m, 6)), np.empty(m), np.empty((m, 2), np.int64),
+        np.empty((m, nu)), np.empty(m), np.empty(m), np.empty((m, m)), np.empty((m, m)),
+        own_inertias(system.loops, system.tree), np.empty(m),
+    )  # fmt: skip
+
+
+@sweep
+def acceleration(system, t, x, u, control, w, udot):
+    """udot (nu,) from x, u and the user's generalised forces ``control`` (nv,).
+
+    Returns False if the loop equations cannot be factorised. The multipliers of the loops are in w.lam.
+    """
+    tree = system.tree
+    # joint forces: control, springs and dampers, in the user's coordinates; then per row
+    positions_out(system.coordinates, x, w.q)
+    rates_out(system.coordinates, x, u, w.v)
+    for k in range(control.size):
+        w.tau[k] = control[k]
+    passive_forces(system.passive, w.q, w.v, w.tau)
+    forces_in(system.coordinates, x, w.tau, w.f)
+    # bias and body forces, then the articulated recursion
+    outward(tree, x, u, None, w.P, w.S, w.M, w.V, w.F)
+    body_forces(system.forces, t, w.P, w.V, w.F, w.given, w.result)
+    eliminate(tree, w.S, w.M, w.A, w.F, w.f, w.U, w.y)
+    expand(tree, w.S, w.U, w.y, w.Z, udot)
+    return close_loops(system.loops, tree, w, udot)
+
+
+@optional(True)
+def close_loops(loops, tree, w, udot):
+    """Add to udot what keeps the loops closed: G M^-1 G^T lambda = -(second derivative without lambda)."""
+    m = w.g.size
+    if m == 0:
+        return True
+    loop_rows(loops, w.P, w.V, w.g, w.G, w.bias, w.ends)
+    for k in range(m):
+        a, b, row = w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0)
+        w.rhs[k] = -(relative(w.Z, a, b, row) + bias_difference(w.V, a, b, row) + w.bias[k])
+    if not delassus(tree, w):
+        return False
+    for d in range(udot.size):
+        for k in range(m):
+            udot[d] += w.column[k, d] * w.lam[k]
+    return True
+
+
+@sweep
+def delassus(tree, w):
+    """Columns M^-1 G^T, the matrix G M^-1 G^T, and lambda for the right-hand side w.rhs. O(m n + m^3)."""
+    m = w.g.size
+    for d in range(w.f.size):
+        w.f[d] = 0.0
+    for k in range(m):
+        push_pair(w.f, w.F, w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0))
+        reduce(tree, w.S, w.F, w.f, w.U, w.y)
+        expand(tree, w.S, w.U, w.y, w.Z, w.column[k])
+        for r in range(m):
+            w.delassus[r, k] = relative(w.Z, w.ends[r, 0], w.ends[r, 1], ld6(w.G, r, 0))
+    pair_sizes(tree, w)
+    return proximal_solve(w.delassus, w.rhs, w.factor, w.bias, w.lam, w.size, RHO, SWEEPS)
+
+
+@sweep
+def pair_sizes(tree, w):
+    """w.size (m,): of the rows of loops (``loops.rows.mobility``)."""
+    for k in range(w.g.size):
+        row = ld6(w.G, k, 0)
+        size = mobility(tree.const, w.own, w.P, w.ends[k, 0], row) + mobility(tree.const, w.own, w.P, w.ends[k, 1], row)
+        w.size[k] = size_or_one(size)

@@ -1,1 +1,0 @@
-"""Many environments of one model: ``simulate_many``."""

@@ -1,0 +1,1 @@
+"""Explicit methods: semi-implicit Euler, Runge-Kutta, adaptive steps."""

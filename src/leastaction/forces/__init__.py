@@ -1,0 +1,1 @@
+"""Forces in joints and on bodies, and their derivatives, compiled."""

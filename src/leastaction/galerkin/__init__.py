@@ -1,0 +1,1 @@
+"""Galerkin variational integrators of any even order."""

@@ -1,0 +1,60 @@
+"""Residuals of one Galerkin step, and momenta of one state, for several mechanisms that differ in constants.
+
+Residual, next momentum and p = M u are linear in masses, inertias and joint forces, and quadratic in the positions of
+joints; so half their difference over two mechanisms at the same distance is their derivative, exactly.
+
+    consts (k, n+1, 23)  constants of the tree      p (k, nu)  momenta at the start      controls (k, s+1, nv)
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import numpy as np
+
+from leastaction.dynamics.forward import make_work
+from leastaction.dynamics.legendre import momenta
+from leastaction.forces.impulses import has_forces
+from leastaction.galerkin.linear import settle_step
+from leastaction.galerkin.residual import Nodes, make_step_work
+from leastaction.galerkin.step import load_multipliers
+from leastaction.jit.decorators import entry, memory
+from leastaction.loops.nodes import link_size, make_links
+from leastaction.tree.arrays import copy
+from leastaction.tree.layout import System, Tree
+
+
+@memory
+def with_constants(system, const):
+    """The same mechanism with other constants of its tree; arrays are returned, so references must be counted."""
+    t = system.tree
+    tree = Tree(t.rows, const, t.rates, t.armature, t.gravity, t.origin, t.moves, t.splines)
+    return System(tree, system.coordinates, system.passive, system.forces, system.loops, system.constraints)
+
+
+@entry
+def residuals(system, consts, weights, b, c, across, balance, t, h, x, p, xi, lam, controls, R, Pn):
+    """Residuals R (k, nu, s) and next momenta Pn (k, nu) at given local coordinates xi (nu, s+1), impulses lam."""
+    tree, nu, s = system.tree, p.shape[1], len(weights) - 1
+    nodes = Nodes(weights, (), b, c, h, across, balance)
+    loaded = has_forces(system.forces) or link_size(system.loops, system.constraints) > 0
+    f = make_work(system, x)
+    links = make_links(system.loops, system.constraints, tree, s)
+    load_multipliers(system.loops, links, lam)
+    xa, ua, K, Dm = np.zeros(x.size), np.zeros(nu), np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1)))
+    for k in range(consts.shape[0]):
+        # the tables of a step hold sums of masses
+        other = with_constants(system, consts[k])
+        w = make_step_work(other.tree, weights, (), loaded)
+        settle_step(other, nodes, t, x, p[k], controls[k], True, xi, w, f, links, xa, ua, K, Dm)
+        copy(w.pn, Pn[k])
+        for d in range(nu):
+            for a in range(s):
+                R[k, d, a] = w.r[d, a]
+
+
+@entry
+def momenta_of(system, consts, x, u, P):
+    """Momenta P (k, nu), balls along parent axes."""
+    f = make_work(system, x)
+    for k in range(consts.shape[0]):
+        momenta(with_constants(system, consts[k]).tree, x, u, f, P[k])

@@ -1,0 +1,1 @@
+"""Implicit methods on the reduced equations of motion: BDF, SDIRK2, linearly implicit Euler."""

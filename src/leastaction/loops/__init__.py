@@ -1,0 +1,1 @@
+"""Rows of loop joints and of constraints of the user, and what solves for their multipliers, compiled."""

@@ -1,0 +1,1 @@
+"""The variational integrator in maximal coordinates, with contact."""

@@ -1,0 +1,1 @@
+"""``Maximal`` of fourth order."""

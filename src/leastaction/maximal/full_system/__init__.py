@@ -1,0 +1,1 @@
+"""Steps of ``Maximal`` with the linear system of all bodies, joints, loops and contacts."""

@@ -1,0 +1,1 @@
+"""Runs: the simulation loop, step control, what a run leaves, many environments, the table of methods."""

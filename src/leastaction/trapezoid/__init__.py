@@ -1,0 +1,1 @@
+"""The Lie trapezoid, a variational integrator."""

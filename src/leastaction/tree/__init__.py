@@ -1,0 +1,1 @@
+"""Sweeps over the rows of a tree: kinematics, inverse dynamics, coordinates. ``layout`` needs no Numba."""
