@@ -13,7 +13,7 @@ import pytest
 
 import leastaction as la
 from leastaction.galerkin import probe as galerkin_probe
-from leastaction.galerkin.method import across, balance, link_rows, lobatto, wide_of
+from leastaction.galerkin.method import across, balance, lobatto, row_count, with_body_forces
 from leastaction.model.configuration import difference, retract
 from leastaction.papers.common import pendulum, starts
 
@@ -318,9 +318,9 @@ class Step:
         c, w, b, ahead = lobatto(1)
         r, y = np.zeros((n, 1)), np.zeros(n)
         galerkin_probe.probe(
-            model.system, tuple(w.tolist()), wide_of(model), None, None, (b, c, ahead, balance(1)),
+            model.system, tuple(w.tolist()), with_body_forces(model), None, None, (b, c, ahead, balance(1)),
             across(model.system.tree.gravity), 0.0, h, self.x, self.p, np.zeros((1, n)), False,
-            np.column_stack([np.zeros(n), xi]), np.zeros((1, link_rows(model))), r, np.zeros(n), y,
+            np.column_stack([np.zeros(n), xi]), np.zeros((1, row_count(model))), r, np.zeros(n), y,
         )  # fmt: skip
         return r[:, 0], y
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.galerkin.method import link_rows
+from leastaction.galerkin.method import row_count
 
 TIGHT = la.Newton(1e-14)
 
@@ -135,7 +135,7 @@ def test_a_start_that_is_open_is_refused_and_the_way_out_named():
 @pytest.mark.parametrize("order", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_an_equality_constraint_is_a_rod(order):
     model = rod()
-    assert link_rows(model) == 1
+    assert row_count(model) == 1
     x0 = la.project(model, model.state([0.6, 0.0, -0.8], [0.0, 1.0, 0.0]))
     # the same as a spherical pendulum of a point mass with the same inertia, which does not turn here
     errors = []

@@ -8,7 +8,7 @@ import pytest
 import leastaction as la
 from leastaction.dynamics import entries
 from leastaction.galerkin import probe as galerkin_probe
-from leastaction.galerkin.method import across, balance, couplings, link_rows, lobatto, wide_of
+from leastaction.galerkin.method import across, balance, couplings, lobatto, row_count, with_body_forces
 from leastaction.model.configuration import difference, retract
 from leastaction.spatial import quaternion, so3
 from leastaction.tree.layout import BALL, IU, IX, KIND
@@ -86,10 +86,10 @@ class Probe:
         n, s = self.model.nv, self.s
         r, pn, y = np.zeros((n, s)), np.zeros(n), np.zeros(n * s)
         galerkin_probe.probe(
-            self.model.system, tuple(self.w.tolist()), wide_of(self.model), None, couplings(self.model, s),
+            self.model.system, tuple(self.w.tolist()), with_body_forces(self.model), None, couplings(self.model, s),
             (self.b, self.c, self.ahead, balance(s)), across(self.model.system.tree.gravity), 0.0,
             self.h, self.x if x is None else x, self.p, self.control[None], self.active, xi,
-            np.zeros((s, link_rows(self.model))), r, pn, y,
+            np.zeros((s, row_count(self.model))), r, pn, y,
         )  # fmt: skip
         return r, pn, y
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from leastaction.dynamics.forward import acceleration, make_work
 from leastaction.forces.bodies import body_forces, force_energy, row3, row9, world_point
-from leastaction.forces.joints import passive_energy, passive_forces
+from leastaction.forces.joints import joint_energy, joint_forces
 from leastaction.jit.decorators import entry, kernel, optional
 from leastaction.jit.lanes import ld3, ld6, ld9
 from leastaction.loops.rows import loop_rows, loop_size, project_row
@@ -59,7 +59,7 @@ def inverse_dynamics(system, t, q, v, a, passive, tau):
         if passive:
             for d in range(f.size):
                 w.tau[d] = 0.0
-            passive_forces(system.passive, q[r], v[r], w.tau)
+            joint_forces(system.passive, q[r], v[r], w.tau)
             for d in range(f.size):
                 tau[r, d] -= w.tau[d]
 
@@ -128,7 +128,7 @@ def energies(system, q, v, out):
             kinetic += 0.5 * tree.armature[d] * u[d] * u[d]
         out[r, 0] = kinetic
         out[r, 1] = potential
-        out[r, 2] = passive_energy(system.passive, q[r]) + force_energy(system.forces, w.P)
+        out[r, 2] = joint_energy(system.passive, q[r]) + force_energy(system.forces, w.P)
 
 
 @entry

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.forces.bodies import body_forces, most_bodies
-from leastaction.forces.joints import passive_forces
+from leastaction.forces.joints import joint_forces
 from leastaction.jit.decorators import memory, optional, sweep
 from leastaction.jit.lanes import ld6, table, vector
 from leastaction.loops.rows import (
@@ -90,7 +90,7 @@ def acceleration(system, t, x, u, control, w, udot):
     rates_out(system.coordinates, x, u, w.v)
     for k in range(control.size):
         w.tau[k] = control[k]
-    passive_forces(system.passive, w.q, w.v, w.tau)
+    joint_forces(system.passive, w.q, w.v, w.tau)
     forces_in(system.coordinates, x, w.tau, w.f)
     # bias and body forces, then the articulated recursion
     outward(tree, x, u, None, w.P, w.S, w.M, w.V, w.F)

@@ -14,7 +14,7 @@ from leastaction.dynamics.forward import make_work
 from leastaction.forces.impulses import quat_at
 from leastaction.jit.decorators import entry, kernel, sweep
 from leastaction.jit.lanes import ld3, ld6
-from leastaction.loops.nodes import link_rows, make_links, project_rates
+from leastaction.loops.nodes import make_loop_nodes, node_rows, project_rates
 from leastaction.spatial._source.so3 import quat_conj, quat_normalize, quat_rotate
 from leastaction.spatial._source.vector import add6, dot6, inertia_times
 from leastaction.tree.articulated import eliminate, expand
@@ -112,7 +112,7 @@ def enter(system, q, v, x, u, p):
 def leave(system, t, x, p, q, v):
     """The user's state from coordinates and momenta of the rows; False if the constraints cannot be solved."""
     f, u = make_work(system, x), np.zeros(p.size)
-    L = make_links(system.loops, system.constraints, system.tree, 1)
+    L = make_loop_nodes(system.loops, system.constraints, system.tree, 1)
     good = rates_of(system, t, x, p, f, L, u)
     positions_out(system.coordinates, x, q)
     rates_out(system.coordinates, x, u, v)
@@ -123,10 +123,10 @@ def leave(system, t, x, p, q, v):
 def gaps(system, t, x, u, g, rate):
     """Gaps g (m,) of loops and constraints and their rates; a velocity constraint has only a rate."""
     f = make_work(system, x)
-    L = make_links(system.loops, system.constraints, system.tree, 1)
+    L = make_loop_nodes(system.loops, system.constraints, system.tree, 1)
     kinematics(system.tree, x, f.P, f.S)
     velocities(system.tree, u, f.S, f.V)
-    link_rows(system, t, 1.0, f, L, 0)
+    node_rows(system, t, 1.0, f, L, 0)
     for k in range(g.size):
         g[k] = 0.0 if L.kind[k] == VELOCITY else L.g[0, k]
         rate[k] = L.g[0, k] if L.kind[k] == VELOCITY else 0.0

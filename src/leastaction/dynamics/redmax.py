@@ -302,7 +302,7 @@ def _passive(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
     from leastaction.dynamics import redmax_solve
 
     out = np.zeros(model.nv)
-    redmax_solve.joint_forces(model.system, q, v, out)
+    redmax_solve.spring_forces(model.system, q, v, out)
     return out
 
 

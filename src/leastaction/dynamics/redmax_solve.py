@@ -19,7 +19,7 @@ import numpy as np
 from leastaction.dynamics.forward import make_work, pair_sizes
 from leastaction.dynamics.redmax_jacobian import frame_at, into_frame, user_axes
 from leastaction.forces.bodies import body_forces, most_bodies
-from leastaction.forces.joints import passive_forces
+from leastaction.forces.joints import joint_forces
 from leastaction.jit.decorators import entry, kernel, optional, sweep
 from leastaction.jit.lanes import ld3, ld6, st6
 from leastaction.loops.rows import RHO, SWEEPS, bias_difference, loop_rows, push_pair, relative
@@ -220,7 +220,7 @@ def hybrid(system, spans, t, q, v, tau, given, mask, a, needed, lam, opening):
     # forces of the joints: control, springs and dampers
     for d in range(nu):
         w.tau[d] = 0.0
-    passive_forces(system.passive, q, v, w.tau)
+    joint_forces(system.passive, q, v, w.tau)
     for d in range(nu):
         held[d] = mask[c.v[d]]
         w.f[d] = tau[c.v[d]] + w.tau[c.v[d]]
@@ -248,11 +248,11 @@ def hybrid(system, spans, t, q, v, tau, given, mask, a, needed, lam, opening):
 
 
 @entry
-def joint_forces(system, q, v, out):
+def spring_forces(system, q, v, out):
     """Generalised forces (nv,) of springs, dampers and laws in the joints."""
     for d in range(out.size):
         out[d] = 0.0
-    passive_forces(system.passive, q, v, out)
+    joint_forces(system.passive, q, v, out)
 
 
 @entry

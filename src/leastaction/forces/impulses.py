@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from leastaction.forces.bodies import body_forces
 from leastaction.forces.derivatives import force_derivatives
-from leastaction.forces.joints import ball_angle, ball_rest, passive_forces
+from leastaction.forces.joints import ball_angle, ball_rest, joint_forces
 from leastaction.jit.calls import call_law
 from leastaction.jit.decorators import kernel, optional, sweep
 from leastaction.spatial._source.mrp import add9, scale9, spread
@@ -65,7 +65,7 @@ def joint_impulses(system, nodes, x, control, w, f, xa, ua):
         positions_out(system.coordinates, xa, f.q)
         rates_out(system.coordinates, xa, ua, f.v)
         copy(control[min(a, points - 1)], f.tau)
-        passive_forces(system.passive, f.q, f.v, f.tau)
+        joint_forces(system.passive, f.q, f.v, f.tau)
         forces_in(system.coordinates, xa, f.tau, f.f)
         for i in range(1, tree.rows.shape[0]):
             d = tree.rows[i, IU]

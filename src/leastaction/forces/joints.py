@@ -23,7 +23,7 @@ def ball_rest(p, j):
 
 
 @sweep
-def passive_forces(p, q, v, tau):
+def joint_forces(p, q, v, tau):
     """Add the forces of springs and dampers to tau."""
     screw_forces(p, q, v, tau)
     for j in range(p.ball.shape[0]):
@@ -76,7 +76,7 @@ def free_forces(p, q, v, tau):
 
 
 @sweep
-def passive_energy(p, q):
+def joint_energy(p, q):
     """Potential energy of the springs."""
     e = number(q, 0.0)
     for j in range(p.screw.shape[0]):

@@ -18,7 +18,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.galerkin.newton import add_own, dot_rows, local_ball, local_screw, products, wide_own, write_columns
+from leastaction.galerkin.newton import (
+    add_own,
+    dot_rows,
+    local_ball,
+    local_screw,
+    own_with_forces,
+    products,
+    write_columns,
+)
 from leastaction.galerkin.residual import size
 from leastaction.jit.decorators import memory, sweep
 from leastaction.jit.lanes import ld3, ld6, ldp, stp
@@ -66,7 +74,7 @@ def fill_dense(Q, tree, nodes, w, K, Dm):
             for a in range(s + 1):
                 add_own(D, i, N, 6 * a, nodes.w[a] * nodes.h, ld6(w.M, i, 9 * a), ld3(w.M, i, 9 * a + 6), m)
         if len(nodes.wide) > 0:
-            wide_own(tree, nodes, w, D, i, i, N)
+            own_with_forces(tree, nodes, w, D, i, i, N)
         # columns and the local matrix
         if tree.rows[i, KIND] == BALL:
             n = 3

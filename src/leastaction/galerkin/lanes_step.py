@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.dynamics.forward import make_work
-from leastaction.forces.joints import passive_forces
+from leastaction.forces.joints import joint_forces
 from leastaction.galerkin.lanes import direction_lanes, make_lane_work
 from leastaction.galerkin.residual import Nodes, gravity, move, next_momentum, place, residual
 from leastaction.galerkin.step import EULER, HOLD, NOT_CONVERGED, NOT_FINITE, QUADRATIC, extrapolation
@@ -98,7 +98,7 @@ def lane_impulses(system, nodes, x, w, f, g):
         rates_out(c, g.xa, g.ua, f.v)
         for d in range(tree.rates.shape[0]):
             st1(f.tau, d, ld1(g.control, d))
-        passive_forces(p, f.q, f.v, f.tau)
+        joint_forces(p, f.q, f.v, f.tau)
         forces_in(c, g.xa, f.tau, f.f)
         for d in range(tree.rates.shape[0]):
             st(w.tau, d, a, wh * ld1(f.f, d))

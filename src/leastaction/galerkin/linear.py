@@ -37,7 +37,7 @@ from leastaction.galerkin.residual import Nodes, make_step_work, next_momentum
 from leastaction.galerkin.step import accept, evaluate, place_start
 from leastaction.galerkin.variations import displaced, displaced_local, fill_variation, make_variation, unknowns
 from leastaction.jit.decorators import entry, kernel, memory, sweep
-from leastaction.loops.nodes import make_links
+from leastaction.loops.nodes import make_loop_nodes
 from leastaction.spatial._source.mrp import spread
 from leastaction.spatial._source.so3 import mrp_dexp, mrp_to_quat, quat_mul, quat_normalize, quat_to_matrix
 from leastaction.spatial._source.vector import add3, cross, matmul, matvec, scale3, sub3, tmatvec
@@ -359,7 +359,7 @@ def linearize(
     n, W = tree.rows.shape[0], 8 * (s + 1)
     nodes = Nodes(weights, (), b, c, h, across, balance)
     w, f = make_step_work(tree, weights, (), has_forces(system.forces)), make_work(system, x[0])
-    var, links = make_variation(tree, s), make_links(system.loops, system.constraints, tree, s)
+    var, links = make_variation(tree, s), make_loop_nodes(system.loops, system.constraints, tree, s)
     xa, ua, K, Dm = np.zeros(x.shape[1]), np.zeros(nu), np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1)))
     columns = WIDE * ((3 * nu + WIDE - 1) // WIDE)
     Y, Pn, Xn = np.zeros((nu * s, columns)), np.zeros((nu, columns)), np.zeros((nu, columns))
@@ -429,7 +429,7 @@ def step_tables(
     nodes = Nodes(weights, (), b, c, h, across, balance)
     w, f = make_step_work(tree, weights, (), has_forces(system.forces)), make_work(system, x)
     xa, ua = np.zeros(x.size), np.zeros(nu)
-    links = make_links(system.loops, system.constraints, tree, len(weights) - 1)
+    links = make_loop_nodes(system.loops, system.constraints, tree, len(weights) - 1)
     settle_step(system, nodes, t, x, p, control, active, xi, w, f, links, xa, ua, K, Dm)
     for a in range(len(weights)):
         node_state(tree, x, w, a, xa, ua)

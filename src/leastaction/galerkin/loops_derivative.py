@@ -31,7 +31,7 @@ from leastaction.galerkin.derivative import (
     turn_wrenches,
 )
 from leastaction.galerkin.parameters_derivative import ParameterColumns
-from leastaction.methods.closing import link_rows
+from leastaction.methods.closing import row_count
 from leastaction.model.checks import FloatArray
 from leastaction.model.configuration import retract
 from leastaction.model.differences import checked_differences
@@ -44,7 +44,7 @@ _REDUNDANT = 1e-10
 
 
 # --- one loop joint or constraint at one position ---------------------------------------------------------------------
-class Link(NamedTuple):
+class LoopTerm(NamedTuple):
     """A loop joint or constraint at one position, by displacements of its k bodies in their own axes.
 
     rows      the rows of the tree that carry its bodies
@@ -75,7 +75,7 @@ class Link(NamedTuple):
         return np.asarray(np.tensordot(multipliers, self.hessian, 1))
 
 
-def links_at(model: Model, P: FloatArray) -> list[Link]:
+def loops_at(model: Model, P: FloatArray) -> list[LoopTerm]:
     """All loop joints, then all equality constraints, at poses P (n+1, 12) of the rows."""
     from leastaction.galerkin import loops_linear as galerkin_loops_linear
 
@@ -96,7 +96,7 @@ def links_at(model: Model, P: FloatArray) -> list[Link]:
         for block in (slice(0, 6), slice(6, 12)):
             hessian[:, block, block] += 0.5 * se3.adD(jacobian[:, block])
         back = np.array([se3.Ad(se3.inverse(frame)) for frame in frames])
-        out.append(Link([int(a), int(b)], back, at, jacobian, hessian))
+        out.append(LoopTerm([int(a), int(b)], back, at, jacobian, hessian))
     # constraints of the user
     for constraint in model.mechanism.constraints:
         if constraint.kind == "equality":
@@ -107,7 +107,7 @@ def links_at(model: Model, P: FloatArray) -> list[Link]:
             at = slice(m, m + constraint.size)
             m = at.stop
             curved = constraint.curvatures(links)
-            out.append(Link([place.row for place in places], back, at, constraint.matrix(links), curved))
+            out.append(LoopTerm([place.row for place in places], back, at, constraint.matrix(links), curved))
     return out
 
 
@@ -130,7 +130,7 @@ def _subtrees(model: Model, wrenches: FloatArray) -> FloatArray:
 
 
 # --- the nodes of the step --------------------------------------------------------------------------------------------
-class LinkTerms(NamedTuple):
+class LoopTerms(NamedTuple):
     """What the links do in a step.
 
     extra    curvature: residual and next momentum by unknowns and start
@@ -145,7 +145,7 @@ class LinkTerms(NamedTuple):
     Ge: FloatArray
 
 
-def link_terms(tables: Tables, lam: FloatArray) -> LinkTerms:
+def loop_terms(tables: Tables, lam: FloatArray) -> LoopTerms:
     """All terms of the links of a solved step with impulses lam (s, m)."""
     model, s, nu = tables.model, tables.s, tables.model.nv
     m, moves = lam.shape[1], moved_rows(model)
@@ -158,7 +158,7 @@ def link_terms(tables: Tables, lam: FloatArray) -> LinkTerms:
         pose_y, _, pose_e, _ = tables.moved(a)
         S = tables.axes(tables.S, a)
         wrenches = np.zeros((len(tables.P), 6))
-        for link in links_at(model, tables.P[:, 12 * a : 12 * a + 12]):
+        for link in loops_at(model, tables.P[:, 12 * a : 12 * a + 12]):
             by_y, by_e = link.reach(pose_y, moves[:, owner]), link.reach(pose_e, moves)
             # gaps at nodes 1..s
             if a > 0:
@@ -174,7 +174,7 @@ def link_terms(tables: Tables, lam: FloatArray) -> LinkTerms:
                 link.add_wrenches(lam[a, link.at], wrenches)
         if a < s:
             turn_wrenches(tables, a, _subtrees(model, wrenches), extra)
-    return LinkTerms(extra, F, Fp, Gy, Ge)
+    return LoopTerms(extra, F, Fp, Gy, Ge)
 
 
 # --- one state on the manifold ----------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class Tangent:
         self.model, self.S, self.P, self.moves, self.momentum = model, S.T, P, moved_rows(model), p
         self.T, self.turning = _user_maps(model, state)
         self.u = self.T @ state.v
-        self.links = links_at(model, P)
+        self.links = loops_at(model, P)
         # twists of the rows, and their change by a displacement, seen in the moved frame: ad(v of the row before) S
         V = self.moves @ (S * self.u[:, None])
         before = V[tree.rows[tree.rates[:, 0], PARENT]]
@@ -291,7 +291,7 @@ def _slips(model: Model, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
     from leastaction.tree.layout import VELOCITY
 
     x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
-    gap, rate = np.zeros(link_rows(model)), np.zeros(link_rows(model))
+    gap, rate = np.zeros(row_count(model)), np.zeros(row_count(model))
     legendre.enter(model.system, q.copy(), v.copy(), x, u, p)
     legendre.gaps(model.system, t, x, u, gap, rate)
     model.raise_pending()
@@ -350,7 +350,7 @@ def linked_derivative(
     model.raise_pending()
     # what the kernel does not know
     tables = Tables(model, nodes, step)
-    terms, turn = link_terms(tables, lam), _ball_blocks(model, step.x)
+    terms, turn = loop_terms(tables, lam), _ball_blocks(model, step.x)
     for extra in (terms.extra, *([extra_terms(model, nodes, step)] if needs_extra(model, step.control) else [])):
         J += extra.J
         Py += extra.Py

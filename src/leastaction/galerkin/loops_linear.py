@@ -19,7 +19,7 @@ from leastaction.galerkin.residual import Nodes, make_step_work
 from leastaction.galerkin.step import load_multipliers
 from leastaction.galerkin.variations import displaced, displaced_local, fill_variation, make_variation
 from leastaction.jit.decorators import entry
-from leastaction.loops.nodes import make_links
+from leastaction.loops.nodes import make_loop_nodes
 from leastaction.loops.rows import loop_rows
 from leastaction.tree.arrays import copy
 
@@ -36,7 +36,7 @@ def step_matrices(
     tree, nu, s = system.tree, p.size, len(weights) - 1
     nodes = Nodes(weights, (), b, c, h, across, balance)
     w, f = make_step_work(tree, weights, (), True), make_work(system, x)
-    var, links = make_variation(tree, s), make_links(system.loops, system.constraints, tree, s)
+    var, links = make_variation(tree, s), make_loop_nodes(system.loops, system.constraints, tree, s)
     load_multipliers(system.loops, links, lam)
     xa, ua, K, Dm = np.zeros(x.size), np.zeros(nu), np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1)))
     E, H = np.zeros((nu, nu)), np.zeros((nu, nu))

@@ -13,7 +13,7 @@ from leastaction.galerkin.flight_derivative import RelativeStep, flight_of
 from leastaction.galerkin.loops_derivative import linked_derivative
 from leastaction.galerkin.parameters_derivative import parameter_columns
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
-from leastaction.methods.closing import check_closed, link_rows
+from leastaction.methods.closing import check_closed, row_count
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.memory import TINY, Field, numbers
 from leastaction.methods.parameters import PARAMETERS, collect, columns
@@ -110,7 +110,7 @@ class Galerkin(Method):
         check_closed(model, state.t, x, u)
         return {
             "x": x, "p": p, "past": np.zeros((model.nv, 3 * (self.stages + 1))), "lengths": np.ones(3),
-            "known": np.zeros(1, dtype=np.int64), "multipliers": np.zeros((self.stages, link_rows(model))),
+            "known": np.zeros(1, dtype=np.int64), "multipliers": np.zeros((self.stages, row_count(model))),
         }  # fmt: skip
 
     def layout(self, model: Model) -> dict[str, Field]:
@@ -118,7 +118,7 @@ class Galerkin(Method):
         nv, s = model.nv, self.stages
         return {
             "x": Field((model.nq,)), "p": Field((nv,)), "past": Field((nv, 3 * (s + 1))),
-            "lengths": Field((3,), TINY), "known": numbers(3), "multipliers": Field((s, link_rows(model))),
+            "lengths": Field((3,), TINY), "known": numbers(3), "multipliers": Field((s, row_count(model))),
         }  # fmt: skip
 
     def state(self, model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
@@ -144,7 +144,7 @@ class Galerkin(Method):
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free))
         controls = control.array[k : k + steps]
         done, status = galerkin_step.rollout(
-            model.system, tuple(w.tolist()), wide_of(model), self._direction(),
+            model.system, tuple(w.tolist()), with_body_forces(model), self._direction(),
             1 if self.guess == "dynamics" else None, self._points(), self._couplings(model), flight_of(model),
             (b, c, ahead, balance(self.stages)),
             across(model.system.tree.gravity), clock.uniform, clock.table(k, steps), k, steps,
@@ -184,7 +184,7 @@ class Galerkin(Method):
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free) or tau.any())
         step = Step(state.t, dt, first["x"], first["p"], xi, tau, active)
         nodes = Nodes(c, w, b, across(model.system.tree.gravity), balance(self.stages))
-        if not (link_rows(model) or parameters or (relative is not None and relative.pushed(tau))):
+        if not (row_count(model) or parameters or (relative is not None and relative.pushed(tau))):
             A, B = step_derivative(model, nodes, step)
             if relative is not None:
                 A, B = relative.without_push(A, B, finish, relative.pushes(xi, nodes, tau).tau)
@@ -230,15 +230,15 @@ class Galerkin(Method):
 
     def _check(self, model: Model) -> None:
         """UnsupportedError for pairs of quadrature, solver and mechanism that do not exist."""
-        if self.quadrature == "gauss" and link_rows(model):
+        if self.quadrature == "gauss" and row_count(model):
             raise UnsupportedError(f"{self.label}: the Gauss quadrature takes no loops or constraints; use Lobatto's.")
-        if isinstance(self.solver, Broyden) and link_rows(model):
+        if isinstance(self.solver, Broyden) and row_count(model):
             raise UnsupportedError(f"{self.label}: Broyden() takes no loops or constraints; use Newton() or RIQN().")
         if isinstance(self.solver, RIQN | Broyden) and "velocity constraints" in model.features:
             raise UnsupportedError(f"{self.label}: {type(self.solver).__name__}() takes no velocity constraints.")
 
 
-def wide_of(model: Model) -> tuple[int, ...]:
+def with_body_forces(model: Model) -> tuple[int, ...]:
     """What makes forces on bodies part of the Newton direction; nothing where there are none."""
     return (0,) if model.mechanism.forces else ()
 

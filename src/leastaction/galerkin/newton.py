@@ -115,7 +115,7 @@ def write_columns(tree, nodes, w, i, d, j, n, base):
             st6(w.X, q, o, turned if a == e else none)
             st6(w.H, q, o, turned if a + 1 == e else none)
     if len(nodes.wide) > 0:
-        wide_columns(tree, nodes, w, i, d, j, n, base)
+        columns_with_forces(tree, nodes, w, i, d, j, n, base)
         return
     # gravity at inner nodes: two components across it
     g = (tree.gravity[0], tree.gravity[1], tree.gravity[2])
@@ -136,7 +136,7 @@ def write_columns(tree, nodes, w, i, d, j, n, base):
 
 
 @sweep
-def wide_columns(tree, nodes, w, i, d, j, n, base):
+def columns_with_forces(tree, nodes, w, i, d, j, n, base):
     """The entries of impulses and pose variations, nodes 0..s-1, of the wide state."""
     s = len(nodes.w) - 1
     none = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -158,7 +158,7 @@ def wide_columns(tree, nodes, w, i, d, j, n, base):
 
 
 @sweep
-def wide_own(tree, nodes, w, D, i, q, N):
+def own_with_forces(tree, nodes, w, D, i, q, N):
     """Derivatives of gravity and of the forces on one body, in its block of D."""
     s, m = len(nodes.w) - 1, tree.const[i, MASS]
     g = (tree.gravity[0], tree.gravity[1], tree.gravity[2])
@@ -428,7 +428,7 @@ def direction(tree, nodes, w, K, Dm):
             for a in range(s + 1):
                 add_own(D, q, N, 6 * a, nodes.w[a] * h, ld6(w.M, i, 9 * a), ld3(w.M, i, 9 * a + 6), m)
         if len(nodes.wide) > 0:
-            wide_own(tree, nodes, w, D, i, q, N)
+            own_with_forces(tree, nodes, w, D, i, q, N)
         if n == 3:
             eliminate_ball(tree, nodes, w, i, d, q, K, Dm)
         else:

@@ -18,7 +18,7 @@ from leastaction.galerkin.linear import settle_step
 from leastaction.galerkin.residual import Nodes, make_step_work
 from leastaction.galerkin.step import load_multipliers
 from leastaction.jit.decorators import entry, memory
-from leastaction.loops.nodes import link_size, make_links
+from leastaction.loops.nodes import count_rows, make_loop_nodes
 from leastaction.tree.arrays import copy
 from leastaction.tree.layout import System, Tree
 
@@ -36,9 +36,9 @@ def residuals(system, consts, weights, b, c, across, balance, t, h, x, p, xi, la
     """Residuals R (k, nu, s) and next momenta Pn (k, nu) at given local coordinates xi (nu, s+1), impulses lam."""
     tree, nu, s = system.tree, p.shape[1], len(weights) - 1
     nodes = Nodes(weights, (), b, c, h, across, balance)
-    loaded = has_forces(system.forces) or link_size(system.loops, system.constraints) > 0
+    loaded = has_forces(system.forces) or count_rows(system.loops, system.constraints) > 0
     f = make_work(system, x)
-    links = make_links(system.loops, system.constraints, tree, s)
+    links = make_loop_nodes(system.loops, system.constraints, tree, s)
     load_multipliers(system.loops, links, lam)
     xa, ua, K, Dm = np.zeros(x.size), np.zeros(nu), np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1)))
     for k in range(consts.shape[0]):

@@ -14,7 +14,7 @@ from leastaction.galerkin.gauss_newton import exact_direction
 from leastaction.galerkin.residual import Nodes
 from leastaction.galerkin.step import end_step, evaluate_step, load_multipliers, start_step
 from leastaction.jit.decorators import entry, sweep
-from leastaction.loops.nodes import link_size, make_links
+from leastaction.loops.nodes import count_rows, make_loop_nodes
 from leastaction.tree.arrays import copy
 
 
@@ -37,10 +37,10 @@ def probe(system, weights, wide, points, pairs, tables, across, t, h, x, p, cont
     b, c, _, balance = tables
     nu, s = p.size, len(weights) - 1
     nodes = Nodes(weights, wide, b, c, h, across, balance)
-    loaded = has_forces(system.forces) or link_size(system.loops, system.constraints) > 0
+    loaded = has_forces(system.forces) or count_rows(system.loops, system.constraints) > 0
     w, f = work_of(points, system.tree, weights, wide, loaded), make_work(system, x)
     wq, C = view_of(points, w), make_couplings(pairs, system.forces, nu, s)
-    L = make_links(system.loops, system.constraints, system.tree, s)
+    L = make_loop_nodes(system.loops, system.constraints, system.tree, s)
     xa, ua, K, Dm = np.zeros(x.size), np.zeros(nu), np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1)))
     load_multipliers(system.loops, L, lam)
     start_step(points, system.tree, nodes, x, w, False, 1.0)

@@ -39,16 +39,16 @@ from leastaction.loops.nodes import (
     add_multipliers,
     balanced,
     clear_multipliers,
+    count_rows,
     gap_squares,
     keep_multipliers,
-    link_impulses,
-    link_size,
-    make_links,
+    loop_impulses,
+    make_loop_nodes,
     measure,
     push_row,
-    solve_links,
-    take_links_care,
-    trust_links,
+    solve_loops,
+    take_loops_care,
+    trust_loops,
 )
 from leastaction.solve.clock import tick
 from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
@@ -80,7 +80,7 @@ def evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua):
     if active:
         joint_impulses(system, nodes, x, control, w, f, xa, ua)
     body_impulses(system.forces, system.tree, nodes, t, w, f)
-    gap = link_impulses(system.loops, system, nodes, t, w, f, L)
+    gap = loop_impulses(system.loops, system, nodes, t, w, f, L)
     largest, squares = residual(system.tree, nodes, p, w)
     return largest, squares, gap
 
@@ -116,7 +116,7 @@ def close_step(loops, system, C, Q, points, nodes, x, w, wq, f, L, l):
             balanced(nodes, L, L.dlam, L.rest)
             for i in range(s * m):
                 L.Sc[i, a * m + k] = L.rest[i]
-    return solve_links(nodes, w, L, w.y)
+    return solve_loops(nodes, w, L, w.y)
 
 
 @kernel
@@ -204,7 +204,7 @@ def solve_step(
     weight = gap_weight(system.loops, tree, w.mass[0] / nodes.h)
     alpha, steps, inside, free = 1.0, 0, True, unguarded(Q)
     factor_quasi(Q, tree, x, f)
-    trust_links(system.loops, L)
+    trust_loops(system.loops, L)
     while True:
         largest, squares, gap = math.inf, math.inf, 0.0
         if inside:
@@ -241,7 +241,7 @@ def solve_step(
             if steps == 0 or alpha < 1.0e-3 or free:
                 break
             count[CUTS] += 1
-            if take_links_care(system.loops, L):
+            if take_loops_care(system.loops, L):
                 # once more from the iterate before
                 alpha, before = 0.0, math.inf
             else:
@@ -421,10 +421,10 @@ def rollout(
     """
     b, c, ahead, balance = tables
     tree, nu, s = system.tree, p.size, len(weights) - 1
-    loaded = has_forces(system.forces) or link_size(system.loops, system.constraints) > 0
+    loaded = has_forces(system.forces) or count_rows(system.loops, system.constraints) > 0
     w, f = work_of(points, tree, weights, wide, loaded), make_work(system, x)
     wq, C = view_of(points, w), make_couplings(pairs, system.forces, nu, s)
-    L, Q = make_links(system.loops, system.constraints, tree, s), make_quasi(T, kind, tree, s, wide, most)
+    L, Q = make_loop_nodes(system.loops, system.constraints, tree, s), make_quasi(T, kind, tree, s, wide, most)
     xa, ua, u, old_x, old_p = np.zeros(x.size), np.zeros(nu), np.zeros(nu), np.zeros(x.size), np.zeros(nu)
     control = np.zeros((max(controls.shape[1], 1), nu))
     K, Dm, old = np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1))), np.zeros((nu, s + 1))
@@ -459,7 +459,7 @@ def rollout(
             copy_table(ahead, onward)
         fly_along(flight, tree, h, x, p, f, pr)
         # step, with loops once more from the rates where the last steps mislead
-        good, again = False, known[0] > 0 and link_size(system.loops, system.constraints) > 0
+        good, again = False, known[0] > 0 and count_rows(system.loops, system.constraints) > 0
         for attempt in range(2):
             if attempt == 1 and (good or not again):
                 break

@@ -35,7 +35,7 @@ import numpy as np
 from leastaction.jit.decorators import MEMORY_OPTIONS, kernel, memory, optional, sweep
 from leastaction.jit.lanes import ld3, ld6, ld9
 from leastaction.loops.curvatures import bend, curvatures, row_changes
-from leastaction.loops.nodes import Links, gap_of, link_rows, make_links, row_size
+from leastaction.loops.nodes import LoopNodes, gap_of, make_loop_nodes, node_rows, row_size
 from leastaction.loops.rows import RHO, SWEEPS, size_or_one
 from leastaction.solve.dense import lu_factor, lu_solve
 from leastaction.spatial._source.vector import add3, ang, cross, dot3, dot6, lin, matvec, sub3
@@ -47,7 +47,7 @@ from leastaction.tree.layout import BALL, COM, INERTIA, IU, IX, KIND, MASS, PARE
 class StageLinks(NamedTuple):
     """Tables of the constraints of one stage; see the symbol table of this file."""
 
-    L: Links
+    L: LoopNodes
     J: Floats
     D: Floats
     Q: Floats
@@ -98,10 +98,10 @@ def measures(tree):
 
 
 @optional(None, MEMORY_OPTIONS)
-def make_stage_links(loops, constraints, tree):
+def make_stage_loops(loops, constraints, tree):
     """Tables; none for a tree."""
     n, nu = tree.rows.shape[0], tree.rates.shape[0]
-    L = make_links(loops, constraints, tree, 1)
+    L = make_loop_nodes(loops, constraints, tree, 1)
     m, B = L.kind.size, L.ends.shape[1]
     return StageLinks(
         L, np.zeros((m, nu)), np.zeros((m, nu)), np.zeros((m, nu)), np.zeros((m, nu)), np.zeros((m, 36 * B * B)),
@@ -118,7 +118,7 @@ def make_stage_links(loops, constraints, tree):
 def stage_rows(system, t, f, k):
     """Gaps k.L.g[0] and rows k.J, from the poses, axes and twists in f."""
     tree, L = system.tree, k.L
-    link_rows(system, t, 1.0, f, L, 0)
+    node_rows(system, t, 1.0, f, L, 0)
     for r in range(L.kind.size):
         for d in range(k.J.shape[1]):
             k.J[r, d] = 0.0
@@ -154,7 +154,7 @@ def stage_sizes(tree, f, k):
 
 
 @optional(None)
-def link_rates(loops, system, t, gh, s, f, k):
+def loop_rates(loops, system, t, gh, s, f, k):
     """Rows at s.x, and s.u = E y / gh - W J^T mu."""
     kinematics(system.tree, s.x, f.P, f.S)
     velocities(system.tree, s.u, f.S, f.V)
@@ -165,7 +165,7 @@ def link_rates(loops, system, t, gh, s, f, k):
 
 
 @optional(None)
-def link_forces(loops, gh, s, k):
+def loop_forces(loops, gh, s, k):
     """Take J^T lam off the residual."""
     for r in range(k.l.size):
         for d in range(s.r.size):
@@ -173,7 +173,7 @@ def link_forces(loops, gh, s, k):
 
 
 @optional((0.0, 0.0))
-def link_sizes(loops, gh, s, f, k):
+def loop_sizes(loops, gh, s, f, k):
     """Largest gap of positions and of gh times their rates, as angles, and their sum of squares."""
     largest, squares = 0.0, 0.0
     for r in range(k.l.size):
@@ -188,7 +188,7 @@ def link_sizes(loops, gh, s, f, k):
 
 
 @optional((0.0, 0.0))
-def link_scales(loops, tree, gh, rtol, x, f):
+def loop_scales(loops, tree, gh, rtol, x, f):
     """Square of the momentum that closes a unit gap in one step, and the gap that counts as closed."""
     mass, reach, far, arm = 0.0, 0.0, 1.0, arm_of(tree)
     for i in range(1, tree.rows.shape[0]):
@@ -201,7 +201,7 @@ def link_scales(loops, tree, gh, rtol, x, f):
 
 
 @optional(None)
-def link_reset(loops, k):
+def loop_reset(loops, k):
     """No multipliers."""
     for r in range(k.l.size):
         k.l[r] = 0.0
@@ -209,7 +209,7 @@ def link_reset(loops, k):
 
 
 @optional(None)
-def set_links(loops, k, l, m):
+def set_loops(loops, k, l, m):
     """Given multipliers, scaled."""
     for r in range(k.l.size):
         k.l[r] = l[r]
@@ -217,7 +217,7 @@ def set_links(loops, k, l, m):
 
 
 @optional(None)
-def link_keep(loops, k):
+def loop_keep(loops, k):
     """Remember the multipliers."""
     for r in range(k.l.size):
         k.old_l[r] = k.l[r]
@@ -225,7 +225,7 @@ def link_keep(loops, k):
 
 
 @optional(None)
-def link_move(loops, alpha, k):
+def loop_move(loops, alpha, k):
     """A part of the step of the multipliers."""
     m = k.l.size
     for r in range(m):
@@ -235,7 +235,7 @@ def link_move(loops, alpha, k):
 
 # --- Newton's step --------------------------------------------------------------------------------------------------
 @optional(None)
-def link_matrix(loops, system, t, gh, s, f, k):
+def loop_matrix(loops, system, t, gh, s, f, k):
     """Take (N W B(m) + B(l)) E off s.H; k.B2 = W B(m), k.D stay."""
     nu = s.r.size
     curvatures(system, t, f, k)
@@ -303,7 +303,7 @@ def proximal_pairs(k, n):
 
 
 @optional(True)
-def link_step(loops, tree, gh, s, k):
+def loop_step(loops, tree, gh, s, k):
     """Equations (16) after s.step = -H^-1 gh^2 r: s.step and k.x = (dl, dm). False if they cannot be solved."""
     m, nu = k.l.size, s.r.size
     # rows by dxi
@@ -349,7 +349,7 @@ def link_step(loops, tree, gh, s, k):
 
 
 @optional(True)
-def link_linear(loops, system, t, h, share, u0, s, f, k):
+def loop_linear(loops, system, t, h, share, u0, s, f, k):
     """Velocity level: s.step plus forces so that J u_1 = -share g / h at the start; s.H is factorised."""
     m, nu = k.l.size, s.r.size
     stage_rows(system, t, f, k)

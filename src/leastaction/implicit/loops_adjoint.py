@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.methods.closing import link_rows
+from leastaction.methods.closing import row_count
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
 from leastaction.tree.layout import BALL, IU, KIND
@@ -35,7 +35,7 @@ class _Stage:
     ) -> None:  # fmt: skip
         from leastaction.implicit import loops_linear as implicit_loops_linear
 
-        n, m = model.nv, link_rows(model)
+        n, m = model.nv, row_count(model)
         self.model, self.gh = model, gh
         y = xi - xih
         self.E, self.U, self.A = charts_at(model, chart, xi, y)

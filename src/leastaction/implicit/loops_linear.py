@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from leastaction.dynamics.forward import make_work
 from leastaction.forces.columns import make_columns
-from leastaction.implicit.loops import make_stage_links, stage_rows
+from leastaction.implicit.loops import make_stage_loops, stage_rows
 from leastaction.implicit.stage import dynamics, dynamics_derivatives, make_stage
 from leastaction.jit.decorators import entry
 from leastaction.loops.curvatures import bend, curvatures, row_changes
@@ -26,7 +26,7 @@ def stage_tables(system, chart, t, x0, xi, u, a, control, l, m, x, r, M, Kx, Ku,
     turned too far.
     """
     f, s, w = make_work(system, x0), make_stage(system.tree, x0.size), make_columns(system)
-    k = make_stage_links(system.loops, system.constraints, system.tree)
+    k = make_stage_loops(system.loops, system.constraints, system.tree)
     good = place(system.tree, chart, x0, xi, s.x)
     copy(u, s.u)
     copy(a, s.a)

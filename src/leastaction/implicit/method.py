@@ -12,7 +12,7 @@ from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.galerkin.loops_derivative import Tangent
 from leastaction.implicit.loops_adjoint import backward as linked_backward
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
-from leastaction.methods.closing import check_closed, link_rows
+from leastaction.methods.closing import check_closed, row_count
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.memory import Field, numbers
 from leastaction.model.checks import FloatArray, check_number
@@ -178,7 +178,7 @@ class Implicit(Method):
         times, whole = np.array([[state.t, dt]]), np.eye(2 * n)
         lx, lu, out = np.zeros((3, n, 2 * n)), np.zeros((3, n, 2 * n)), np.zeros((1, n, 2 * n))
         lx[2], lu[2] = whole[:n], whole[n:]
-        if link_rows(model):
+        if row_count(model):
             double = [self.code in (BDF2_CODE, SDIRK2_CODE)]
             linked_backward(model, double, [False], times, 0.0, tau, trace, lx, lu, out)
         else:
@@ -197,7 +197,7 @@ class Implicit(Method):
         inside, outside = row_changes(model, state), row_changes(model, end)
         by_start = np.concatenate([lx[1], lu[1]]).T @ inside
         A, B = np.linalg.solve(outside, by_start), np.linalg.solve(outside, out[0].T)
-        if link_rows(model):
+        if row_count(model):
             A = A @ Tangent(model, state).projector()
         return StepDerivative(np.asarray(A, dtype=float), np.asarray(B, dtype=float), end)
 
@@ -224,7 +224,7 @@ class Implicit(Method):
 def one_form(model: Model) -> System:
     """The arrays of a mechanism, with an empty table where no force acts on bodies: one program for all trees."""
     system = model.system
-    if not link_rows(model):
+    if not row_count(model):
         system = system._replace(loops=None, constraints=None)
     if system.forces is not None:
         return system
@@ -427,7 +427,7 @@ class LinearlyImplicitEuler(Implicit):
 
     def start(self, model: Model, state: State) -> Memory:
         """Coordinates and rates of the tree's rows, and no past."""
-        if self.linear == "cg" and link_rows(model):
+        if self.linear == "cg" and row_count(model):
             raise UnsupportedError(
                 f"'{model.name}' has closed loops or constraints, which {self.label} cannot honour; "
                 'linear="direct" can.'

@@ -27,17 +27,17 @@ import numpy as np
 
 from leastaction.forces.bodies import body_forces
 from leastaction.forces.columns import add_body_derivatives, add_joint_derivatives
-from leastaction.forces.joints import passive_forces
+from leastaction.forces.joints import joint_forces
 from leastaction.implicit.loops import (
-    link_forces,
-    link_keep,
-    link_matrix,
-    link_move,
-    link_rates,
-    link_reset,
-    link_scales,
-    link_sizes,
-    link_step,
+    loop_forces,
+    loop_keep,
+    loop_matrix,
+    loop_move,
+    loop_rates,
+    loop_reset,
+    loop_scales,
+    loop_sizes,
+    loop_step,
 )
 from leastaction.jit.decorators import memory, sweep
 from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS
@@ -108,7 +108,7 @@ def dynamics(system, t, control, s, f):
     positions_out(system.coordinates, s.x, f.q)
     rates_out(system.coordinates, s.x, s.u, f.v)
     copy(control, f.tau)
-    passive_forces(system.passive, f.q, f.v, f.tau)
+    joint_forces(system.passive, f.q, f.v, f.tau)
     forces_in(system.coordinates, s.x, f.tau, f.f)
     outward(tree, s.x, s.u, s.a, f.P, f.S, f.M, f.V, f.F)
     body_forces(system.forces, t, f.P, f.V, f.F, f.given, f.result)
@@ -151,11 +151,11 @@ def evaluate(system, chart, t, gh, x0, xih, uh, control, s, f, k):
         s.y[d] = s.xi[d] - xih[d]
     chart_blocks(tree, chart, s.xi, s.y, s.E, s.U)
     block_times(tree, 1.0 / gh, s.E, s.y, s.u)
-    link_rates(system.loops, system, t, gh, s, f, k)
+    loop_rates(system.loops, system, t, gh, s, f, k)
     for d in range(nu):
         s.a[d] = (s.u[d] - uh[d]) / gh
     dynamics(system, t, control, s, f)
-    link_forces(system.loops, gh, s, k)
+    loop_forces(system.loops, gh, s, k)
     return True
 
 
@@ -176,13 +176,13 @@ def direction(system, t, gh, s, f, w, k):
     """Newton's direction s.step of xi; s.H is factorised. False if it is singular."""
     dynamics_derivatives(system, t, s, f, w, True)
     matrix(system.tree, gh, s)
-    link_matrix(system.loops, system, t, gh, s, f, k)
+    loop_matrix(system.loops, system, t, gh, s, f, k)
     if not lu_factor(s.H, s.swaps):
         return False
     for d in range(s.r.size):
         s.step[d] = -gh * gh * s.r[d]
     lu_solve(s.H, s.swaps, s.step)
-    return link_step(system.loops, system.tree, gh, s, k)
+    return loop_step(system.loops, system.tree, gh, s, k)
 
 
 @sweep
@@ -231,9 +231,9 @@ def solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w,
         largest, squares, gap = math.inf, math.inf, math.inf
         if evaluate(system, chart, t, gh, x0, xih, uh, control, s, f, k):
             largest, squares = sizes(system.tree, arm, gh, s)
-            gap, more = link_sizes(system.loops, gh, s, f, k)
+            gap, more = loop_sizes(system.loops, gh, s, f, k)
             if steps == 0:
-                weight, widest = link_scales(system.loops, system.tree, gh, rtol, s.x, f)
+                weight, widest = loop_scales(system.loops, system.tree, gh, rtol, s.x, f)
             squares += weight * more
         count[EVALUATIONS] += 1
         good = math.isfinite(squares)
@@ -247,7 +247,7 @@ def solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w,
                 scale, rounding = scale_of(system.tree, gh, arm, uh, s, f)
                 limit = rtol * scale + rounding
             copy(s.xi, s.old)
-            link_keep(system.loops, k)
+            loop_keep(system.loops, k)
             before, size_before, alpha = squares, largest, 1.0
             steps += 1
         else:
@@ -258,7 +258,7 @@ def solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w,
             count[CUTS] += 1
         for d in range(uh.size):
             s.xi[d] = s.old[d] + alpha * s.step[d]
-        link_move(system.loops, alpha, k)
+        loop_move(system.loops, alpha, k)
     count[ITERATIONS] += steps
     # rounding may stop the descent above the tolerance; at the tolerance a last step may find nothing better
     small = largest <= STALL * scale and size_before <= STALL * scale and gap <= 100.0 * widest
@@ -269,7 +269,7 @@ def solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w,
 def guess_stage(system, chart, gh, xi0, xih, uh, past, s, k):
     """First iterate: the acceleration ``past`` of the stage before goes on; no multipliers."""
     tree = system.tree
-    link_reset(system.loops, k)
+    loop_reset(system.loops, k)
     for d in range(uh.size):
         s.v0[d] = uh[d] + gh * past[d]
         s.y[d] = 0.0

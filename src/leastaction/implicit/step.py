@@ -30,7 +30,7 @@ import numpy as np
 
 from leastaction.dynamics.forward import make_work
 from leastaction.forces.columns import make_columns
-from leastaction.implicit.loops import link_linear, link_matrix, make_stage_links, set_links
+from leastaction.implicit.loops import loop_linear, loop_matrix, make_stage_loops, set_loops
 from leastaction.implicit.stage import (
     dynamics,
     dynamics_derivatives,
@@ -125,7 +125,7 @@ def linear_step(system, t, h, share, x0, u0, control, s, f, w, links):
     if not lu_factor(s.H, s.swaps):
         return False
     lu_solve(s.H, s.swaps, s.step)
-    if not link_linear(system.loops, system, t, h, share, u0, s, f, links):
+    if not loop_linear(system.loops, system, t, h, share, u0, s, f, links):
         return False
     for d in range(nu):
         s.u[d] = u0[d] + s.step[d]
@@ -183,7 +183,7 @@ def rollout(
     """
     tree, nu = system.tree, u.size
     f, s, w = make_work(system, x), make_stage(tree, x.size), make_columns(system)
-    links = make_stage_links(system.loops, system.constraints, tree)
+    links = make_stage_loops(system.loops, system.constraints, tree)
     v, control, guess, charts = np.zeros((5, nu)), np.zeros(nu), np.zeros(nu), np.zeros(chart.size, np.int64)
     saved, kept = 0, trace.x.shape[0] > 0
     if kept:
@@ -248,9 +248,9 @@ def probe(system, chart, t, gh, x0, xi, xih, uh, control, l, m, r, H, Kx, Ku):
     l, m: multipliers of loops and constraints, scaled as in ``implicit.loops``; empty for a tree.
     """
     f, s, w = make_work(system, x0), make_stage(system.tree, x0.size), make_columns(system)
-    links = make_stage_links(system.loops, system.constraints, system.tree)
+    links = make_stage_loops(system.loops, system.constraints, system.tree)
     copy(xi, s.xi)
-    set_links(system.loops, links, l, m)
+    set_loops(system.loops, links, l, m)
     return probe_stage(system, chart, t, gh, x0, xih, uh, control, s, f, w, links, r, H, Kx, Ku)
 
 
@@ -260,7 +260,7 @@ def probe_stage(system, chart, t, gh, x0, xih, uh, control, s, f, w, links, r, H
     good = evaluate(system, chart, t, gh, x0, xih, uh, control, s, f, links)
     dynamics_derivatives(system, t, s, f, w, True)
     matrix(system.tree, gh, s)
-    link_matrix(system.loops, system, t, gh, s, f, links)
+    loop_matrix(system.loops, system, t, gh, s, f, links)
     copy(s.r, r)
     for i in range(r.size):
         copy(s.H[i], H[i])

@@ -52,7 +52,7 @@ from leastaction.tree.layout import BALL, EQUALITY, IU, KIND, PARENT, VELOCITY, 
 CARE = 1.0e-6
 
 
-class Links(NamedTuple):
+class LoopNodes(NamedTuple):
     """Scratch memory of the constraints of one step; see the symbol table of this file."""
 
     g: Floats
@@ -90,19 +90,19 @@ def constraint_size(constraints):
 
 
 @optional(0)
-def link_size(loops, constraints):
+def count_rows(loops, constraints):
     """Number of rows of loops and constraints."""
     return loop_size(loops) + constraint_size(constraints)
 
 
 @optional(None, MEMORY_OPTIONS)
-def make_links(loops, constraints, tree, s):
+def make_loop_nodes(loops, constraints, tree, s):
     """Scratch memory; for a mechanism without loops and constraints it is empty."""
-    return make_link_rows(loops, constraints, tree, s, True)
+    return make_loop_rows(loops, constraints, tree, s, True)
 
 
 @optional(None, MEMORY_OPTIONS)
-def make_link_rows(loops, constraints, tree, s, solved):
+def make_loop_rows(loops, constraints, tree, s, solved):
     """The same without the matrices of eq. (9) unless it is to be solved."""
     n, nu = tree.rows.shape[0], tree.rates.shape[0]
     start = loop_size(loops)
@@ -124,7 +124,7 @@ def make_link_rows(loops, constraints, tree, s, solved):
             for c in range(constraints.kind[k, 2]):
                 ends[r, c] = constraints.bodies[constraints.kind[k, 1] + c]
     ms = m * s if solved else 0
-    return Links(
+    return LoopNodes(
         np.zeros((s + 1, m)), np.zeros(((s + 1) * m, 6 * B)), ends, kind, np.zeros((s, m)), np.zeros((s, m)),
         np.zeros(ms), np.zeros((ms, nu * s)), np.zeros(nu * s), np.zeros((nu, s)), np.zeros((ms, ms)),
         np.zeros((ms, ms)), np.zeros(ms, np.int64), np.zeros(ms), np.zeros(m * s), np.zeros((n, 6)),
@@ -135,13 +135,13 @@ def make_link_rows(loops, constraints, tree, s, solved):
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 @kernel
-def link_rows(system, t, h, f, L, a):
+def node_rows(system, t, h, f, L, a):
     """Gaps and rows of all constraints at node a, with the poses f.P and twists f.V of that node."""
-    link_rows_at(system, t, h, f.P, f.V, f, L, a)
+    rows_at(system, t, h, f.P, f.V, f, L, a)
 
 
 @sweep
-def link_rows_at(system, t, h, P, V, f, L, a):
+def rows_at(system, t, h, P, V, f, L, a):
     """The same with given poses and twists."""
     loops, c = system.loops, system.constraints
     m, start = L.kind.size, loop_size(loops)
@@ -220,14 +220,14 @@ def share(nodes, a):
 
 
 @optional(0.0)
-def link_impulses(loops, system, nodes, t, w, f, L):
+def loop_impulses(loops, system, nodes, t, w, f, L):
     """Rows at all nodes, and their impulses added to w.G; returns the largest gap at nodes 1..s, as an angle."""
     s, m, largest = len(nodes.w) - 1, L.kind.size, 0.0
     if m == 0:
         return 0.0
     for a in range(s + 1):
         node_tables(w, f, a)
-        link_rows(system, t + nodes.c[a] * nodes.h, nodes.h, f, L, a)
+        node_rows(system, t + nodes.c[a] * nodes.h, nodes.h, f, L, a)
         for k in range(m):
             if a > 0:
                 if L.kind[k] == VELOCITY:
@@ -310,7 +310,7 @@ def balanced(nodes, L, x, out):
 
 
 @sweep
-def solve_links(nodes, w, L, y):
+def solve_loops(nodes, w, L, y):
     """dlam from Sc and the right-hand side, then y += sum dlam Y. Returns False if the factorisation fails."""
     ms, m = L.dlam.size, L.kind.size
     balanced(nodes, L, L.rhs, L.rest)
@@ -360,13 +360,13 @@ def solve_links(nodes, w, L, y):
 
 
 @optional(None)
-def trust_links(loops, L):
+def trust_loops(loops, L):
     """The rows are taken to be well conditioned, but for those that are redundant."""
     L.care[0] = 0
 
 
 @optional(False)
-def take_links_care(loops, L):
+def take_loops_care(loops, L):
     """From now on multipliers are found in least squares; False if this was so already, or there are none."""
     changed = L.care[0] == 0 and L.kind.size > 0
     L.care[0] = 1
@@ -406,7 +406,7 @@ def project_rates(loops, system, t, f, L, u):
     if m == 0:
         return True
     velocities(tree, u, f.S, f.V)
-    link_rows(system, t, 1.0, f, L, 0)
+    node_rows(system, t, 1.0, f, L, 0)
     for k in range(m):
         rate = 0.0
         for e in range(L.ends.shape[1]):

@@ -35,7 +35,7 @@ from leastaction.contact.gap import gap
 from leastaction.dynamics.legendre import to_parent_axes
 from leastaction.jit.decorators import MEMORY_OPTIONS, PART_OPTIONS, either, kernel, optional, sweep
 from leastaction.jit.lanes import ld3, ld6, ld9, st3, st6, st9
-from leastaction.loops.nodes import link_rows_at
+from leastaction.loops.nodes import rows_at
 from leastaction.maximal.bodies import centre, clear_blocks, make_bodies, own_residuals, second_moments
 from leastaction.maximal.bounds import SERVO, limit_axis, limit_change
 from leastaction.maximal.cone import LOOSE, friction_products, keep_in_cone, start_friction
@@ -293,11 +293,11 @@ def openings(count, limits, x1, A, T):
 
 # --- loops and constraints ------------------------------------------------------------------------------------------
 @optional(None)
-def links_at_end(loops, system, plan, t, h, B, A, E, f, L):
+def loops_at_end(loops, system, plan, t, h, B, A, E, f, L):
     """Rows of loops and constraints at k+1, and no multipliers yet; L.rest: rates besides G . V."""
     for i in range(system.tree.rows.shape[0]):
         st6(f.V, i, 0, scaled6(1.0 / h, ld6(A.eta, i, 0)))
-    link_rows_at(system, t, 1.0, B.P1, f.V, f, L, 0)
+    rows_at(system, t, 1.0, B.P1, f.V, f, L, 0)
     rows_twice(L)
     for k in range(L.kind.size):
         L.rest[k], L.lam[0, k] = 0.0, 0.0
@@ -309,7 +309,7 @@ def links_at_end(loops, system, plan, t, h, B, A, E, f, L):
 
 
 @optional(True)
-def link_rates(loops, system, h, A, f, L):
+def loop_rates(loops, system, h, A, f, L):
     """Displacements of loops and constraints, and impulses of their multipliers into A.W; True if all are kept.
 
     That is to rounding of the motion, or of positions where there is next to none.
@@ -328,7 +328,7 @@ def link_rates(loops, system, h, A, f, L):
 
 
 @optional(None)
-def link_parts(loops, plan, h, A, E, L):
+def loop_parts(loops, plan, h, A, E, L):
     """Nodes of multipliers."""
     proximal_blocks(plan, h, RHO, A, E, L)
 
@@ -356,7 +356,7 @@ def imbalance(system, limits, h, x1, ua, inside, A, f, L, T, count):
             st3(A.K, d + a, 0, (0.0, 0.0, 0.0))
             A.K[d + a, a] = tree.armature[d + a] / h
             A.c[d + a] = tree.armature[d + a] / h * A.xi[d + a] - ua[d + a]
-    kept = link_rates(system.loops, system, h, A, f, L)
+    kept = loop_rates(system.loops, system, h, A, f, L)
     contact_forces(count, T, limits, h, A)
     largest, _, scale = own_residuals(tree, A, h)
     return largest, scale, kept
@@ -481,7 +481,7 @@ def stop_momenta(attempt, system, plan, limits, t, h, x1, ua, rtol, mass, B, A, 
         openings(count, limits, x1, A, T)
     T.tune[1] = LOOSE if attempt < 2 else 1.0
     begin_arrival(T, count, cold, s0, work)
-    links_at_end(system.loops, system, plan, t, h, B, A, E, f, L)
+    loops_at_end(system.loops, system, plan, t, h, B, A, E, f, L)
     for turn in range(MOST):
         largest, scale, kept = imbalance(system, limits, h, x1, ua, turn > 0, A, f, L, T, count)
         if not math.isfinite(largest):
@@ -495,7 +495,7 @@ def stop_momenta(attempt, system, plan, limits, t, h, x1, ua, rtol, mass, B, A, 
         sigma = min(0.5, max(0.2 if cold else 0.02, (1.0 - alpha) * (1.0 - alpha)))
         aim_on(count, T, sigma * mean, sigma * rough)
         clear_couplings(plan, E, A.W)
-        link_parts(system.loops, plan, h, A, E, L)
+        loop_parts(system.loops, plan, h, A, E, L)
         contact_blocks(count, T, limits, x1, h, plan, E, A)
         if not solve_bodies(plan, tree, A, E, h):
             return False

@@ -1,4 +1,4 @@
-"""Derivative of the end of a body-wise step (``maximal.arrival``) along a direction of its start.
+"""Derivative of the end of a step of ``Maximal`` (``maximal.arrival``) along a direction of its start.
 
 The arrival has unknowns of its own, displacements h u, forces f and multipliers, and linear equations but for the
 products. Along a direction of which ``maximal.linear`` has found the coordinates at k+1, the momenta there and the
@@ -24,8 +24,8 @@ from leastaction.maximal.arrival import (
     add_end_forces,
     arrive,
     imbalance,
-    link_parts,
-    links_at_end,
+    loop_parts,
+    loops_at_end,
     rows_of_arrival,
     scale_of_bound,
     scale_of_contact,
@@ -41,12 +41,12 @@ from leastaction.maximal.moves import (
     at_start,
     contact_rhs,
     keep_multipliers,
-    link_rhs,
+    loop_rhs,
     make_moves,
     move_forces,
     move_multipliers,
     note_gaps,
-    note_links,
+    note_loops,
     put_forces,
     put_multipliers,
     still_forces,
@@ -202,7 +202,7 @@ def arrival_at(e, contacts, limits, system, plan, t, h, B, A, E, f, L, T, count,
         A.xi[d] = D.xi[d] + e * D.y[d]
     twists(system.tree, A, A.xi)
     rows_of_arrival(count, limits, B, T)
-    links_at_end(system.loops, system, plan, t + h, h, B, A, E, f, L)
+    loops_at_end(system.loops, system, plan, t + h, h, B, A, E, f, L)
     put_multipliers(system.loops, L, lam, e)
     imbalance(system, limits, h, B.x1, ua, False, A, f, L, T, count)
 
@@ -214,11 +214,11 @@ def correct_arrival(contacts, limits, system, plan, h, eps, dmu, B, A, E, L, T, 
     Returns whether it could be found, how far it moves, and how far all of it does.
     """
     clear_couplings(plan, E, A.W)
-    link_parts(system.loops, plan, h, A, E, L)
+    loop_parts(system.loops, plan, h, A, E, L)
     A.W[:] = 0.0
     A.L[:] = 0.0
     contact_rhs(contacts, T, limits, moves, count, B.x1, h, eps, dmu, plan, E, A, D.c)
-    link_rhs(system.loops, plan, lam, A, eps)
+    loop_rhs(system.loops, plan, lam, A, eps)
     copy(D.c, A.c)
     if not solve_bodies(plan, system.tree, A, E, h):
         return False, 0.0, 0.0
@@ -271,7 +271,7 @@ def follow_arrival(T, j, x, p, control, X, P, U, eps, dmu, contacts, limits, sys
                     to_parent_axes(ends[side].tree, B.x1, ua, out_p[k])
                 copy(A.r, D.r[side])
                 note_gaps(contacts, T, moves, nc, side)
-                note_links(system.loops, L, lam, side)
+                note_loops(system.loops, L, lam, side)
         if ended:
             break
         for d in range(D.c.size):

@@ -1,4 +1,4 @@
-"""Interior point iteration of a body-wise step with contacts, joint limits and inequalities of the user.
+"""Interior point iteration of a step of ``Maximal`` with contacts, joint limits and inequalities of the user.
 
 Primal-dual, with one step length for everything. Each iteration is one sweep of the recursion, with the contacts
 eliminated (``maximal.contact``). It starts from the forces of the last step (warm); a step that does not converge so
@@ -40,7 +40,7 @@ from leastaction.maximal.contact import (
 )
 from leastaction.maximal.forces import spring_blocks
 from leastaction.maximal.graph import clear_couplings, solve_bodies
-from leastaction.maximal.loops import keep_links, link_blocks, move_links
+from leastaction.maximal.loops import keep_loops, loop_blocks, move_loops
 from leastaction.maximal.residual import evaluate, rounding_of
 from leastaction.maximal.springs import free_blocks
 from leastaction.solve.counts import ITERATIONS, MOST
@@ -327,7 +327,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, nu
         clear_couplings(plan, E, B.W)
         spring_blocks(system.forces, plan, B, E, h)
         free_blocks(system, plan, B, E, h)
-        link_blocks(system.loops, plan, h, B, E, L)
+        loop_blocks(system.loops, plan, h, B, E, L)
         contact_blocks(nc, T, limits, B.x1, h, plan, E, B)
         if not solve_bodies(plan, tree, B, E, h):
             break
@@ -337,9 +337,9 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, nu
         if not alpha > 0.0:
             break
         keep_bodies(tree, B)
-        keep_links(system.loops, L)
+        keep_loops(system.loops, L)
         move_bodies(tree, B, alpha)
-        move_links(system.loops, plan, B, L, alpha)
+        move_loops(system.loops, plan, B, L, alpha)
         move_contacts(nc, T, limits, alpha)
         closed = False
         if alpha < 0.02 and not wide:

@@ -1,4 +1,4 @@
-"""The body-wise variational step: momenta of bodies, and one 6x6 recursion for its Newton direction.
+"""The variational step of ``Maximal``: momenta of bodies, and one 6x6 recursion for its Newton direction.
 
 Every body keeps its own pose during the iteration (maximal coordinates: Bruedigam et al. 2020, 2023); a joint and its
 child are eliminated as one pivot along the joint's motion, so the direction costs what minimal coordinates cost. The

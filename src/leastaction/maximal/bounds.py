@@ -1,4 +1,4 @@
-"""Limits of joints, efforts of servos and inequalities of the user in a body-wise step: one gap and one force each.
+"""Limits of joints, efforts of servos and inequalities of the user in a maximal step: one gap and one force each.
 
     phi(k+1) + c gamma - s = 0        s gamma = kappa        products are energies, whatever the unit of phi
 

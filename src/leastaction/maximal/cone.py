@@ -1,4 +1,4 @@
-"""Friction of one contact of a body-wise step: the exact cone, or a pyramid with any even number of sides.
+"""Friction of one contact of a step of ``Maximal``: the exact cone, or a pyramid with any even number of sides.
 
 The exact cone has (mu gamma, beta) o (psi, d) = (e0, e1, e2); see ``maximal.contact`` for the symbols. The pyramid
 of Bruedigam et al. 2023, section II-D, holds the friction force in the polygon with corners mu gamma (cos a, sin a),

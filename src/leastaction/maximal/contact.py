@@ -1,4 +1,4 @@
-"""Contacts and joint limits of a body-wise step, eliminated one by one.
+"""Contacts and joint limits of a step of ``Maximal``, eliminated one by one.
 
 A contact is found at k and frozen (``contact.features``). Its force acts at k, its gap is imposed at k+1 (Bruedigam et
 al. 2023). With mu the friction coefficient and T = (t, u) two tangents:

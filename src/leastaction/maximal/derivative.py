@@ -11,7 +11,7 @@ import numpy as np
 from leastaction.galerkin.loops_derivative import start_projector
 from leastaction.jit.callbacks import take_pending
 from leastaction.methods.base import Memory
-from leastaction.methods.closing import link_rows
+from leastaction.methods.closing import row_count
 from leastaction.methods.derivative import StepDerivative
 from leastaction.model.checks import FloatArray
 from leastaction.model.configuration import difference, retract
@@ -152,7 +152,7 @@ def step_derivative(problem: Problem, effort: FloatArray, parameters: tuple[str,
     # a control that is at its bound does nothing
     out[:, 2 * n :][:, np.abs(problem.tau) >= effort] = 0.0
     A = out[:, : 2 * n]
-    if link_rows(model):
+    if row_count(model):
         # directions that break loops are first projected on those that do not
         A = A @ start_projector(model, state)
     C = {name: _by_parameter(problem, name) for name in parameters}

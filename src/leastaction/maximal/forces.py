@@ -1,4 +1,4 @@
-"""Smooth impulses of a body-wise step: in the joints, on bodies, and their derivatives.
+"""Smooth impulses of a step of ``Maximal``: in the joints, on bodies, and their derivatives.
 
 Half of an impulse acts at each end of the step. Springs in joints (``maximal.springs``) and between points are taken
 at the midpoint, dampers at the mean rate, so both are implicit and stiff ones are stable; all other forces are taken at

@@ -85,14 +85,14 @@ def make_frozen(contacts, T, tree, x, links):
 
 # --- the solutions of a step ----------------------------------------------------------------------------------------
 @optional(None)
-def keep_links_of(loops, L, lam, s):
+def keep_loops_of(loops, L, lam, s):
     """Remember the multipliers of a solution."""
     for k in range(L.kind.size):
         lam[s, k] = L.lam[0, k]
 
 
 @optional(None)
-def put_links_of(loops, L, lam, s):
+def put_loops_of(loops, L, lam, s):
     """Multipliers of a solution."""
     for k in range(L.kind.size):
         L.lam[0, k] = lam[s, k]
@@ -107,7 +107,7 @@ def keep_solution(Z, s, loops, T, B, L):
     for k in range(T.U.shape[0]):
         copy(T.U[k], Z.U[s, k])
     copy(B.x1, Z.x1[s])
-    keep_links_of(loops, L, Z.lam, s)
+    keep_loops_of(loops, L, Z.lam, s)
 
 
 @optional(None)
@@ -119,7 +119,7 @@ def put_solution(Z, s, loops, T, B, L):
     for k in range(T.U.shape[0]):
         copy(Z.U[s, k], T.U[k])
     copy(Z.x1[s], B.x1)
-    put_links_of(loops, L, Z.lam, s)
+    put_loops_of(loops, L, Z.lam, s)
 
 
 @optional(None)

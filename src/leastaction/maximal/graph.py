@@ -34,18 +34,20 @@ import numpy as np
 from leastaction.jit.decorators import MEMORY_OPTIONS, either, kernel, optional
 from leastaction.jit.lanes import ld6, st6
 from leastaction.maximal.padded import (
+    add_padded,
     add_row,
     add_rows,
     add_to_residual,
     add_turned,
-    add_wide,
     axpy2,
     combined,
     dot2,
     invert,
     lanes6,
     least_squares,
-    narrow,
+    pad,
+    padded,
+    padded6,
     products,
     put_row,
     quick_inverse,
@@ -53,10 +55,8 @@ from leastaction.maximal.padded import (
     scaled2,
     take_outer,
     turned,
+    unpadded,
     weighted,
-    wide,
-    wide6,
-    wide_of,
 )
 from leastaction.maximal.recursion import (
     add_blocks,
@@ -146,7 +146,7 @@ def add_to(plan, E, D, i, j, M):
         if i == j:
             store_block(D, i, add_blocks(load_block(D, i), M))
         else:
-            add_wide(E.E, plan.slot[i, j], M)
+            add_padded(E.E, plan.slot[i, j], M)
 
 
 @kernel
@@ -209,24 +209,24 @@ def eliminate_row(tree, plan, B, E, i, h):
     d, p = tree.rows[i, IU], tree.rows[i, PARENT]
     if tree.rows[i, KIND] == BALL:
         if plan.mixed[i] > 0:
-            D = add_blocks(D, narrow(E.D, i))
+            D = add_blocks(D, unpadded(E.D, i))
         D, l, F, H = eliminate_ball(B, d, D, add6(l, times(D, ld6(B.rho, i, 0))))
         if plan.first[i + 1] > plan.first[i]:
             couple_ball(plan, B, E, i, d, F, H)
         if p > 0:
-            add_to_residual(B.W, p, wide_of(l))
-            add_to_diagonal(plan, E, i, p, wide(D))
+            add_to_residual(B.W, p, pad(l))
+            add_to_diagonal(plan, E, i, p, padded(D))
     else:
-        eliminate_screw(plan, B, E, i, d, p, wide(D), wide_of(l))
+        eliminate_screw(plan, B, E, i, d, p, padded(D), pad(l))
 
 
 @kernel
 def eliminate_screw(plan, B, E, i, d, p, D, l):
     """``maximal.recursion.eliminate_screw`` with rows of eight, and what it does to coupled nodes and the parent."""
-    S0, S1 = wide6(B.S0, d), wide6(B.S1, d)
+    S0, S1 = padded6(B.S0, d), padded6(B.S1, d)
     if plan.mixed[i] > 0:
         D = add_rows(D, E.D, i)
-    l = axpy2(1.0, products(D, wide6(B.rho, i)), l)
+    l = axpy2(1.0, products(D, padded6(B.rho, i)), l)
     h, x = products(D, S1), weighted(D, lanes6(S0))
     s = 1.0 / (dot2(S0, h) + B.K[d, 0])
     y = -(dot2(S0, l) + B.c[d]) * s
@@ -322,7 +322,7 @@ def eliminate_node(plan, B, E, i):
     """Eliminate a node of multipliers; False if its block is singular."""
     if E.eps[0] > 0.0:
         least_squares(E.D, i, E.eps[0], E.size, E.C)
-    elif not quick_inverse(narrow(E.D, i), E.C) and not invert(E.D, i, E.C):
+    elif not quick_inverse(unpadded(E.D, i), E.C) and not invert(E.D, i, E.C):
         return False
     u, C = ld6(B.W, i, 0), E.C
     for r in range(6):
@@ -371,7 +371,7 @@ def solve_bodies(plan, tree, B, E, h):
         if plan.order[k, 1] == 1:
             e = scaled6(-1.0, ld6(B.W, i, 0))
             for q in range(plan.first[i], plan.first[i + 1]):
-                e = axpy6(-1.0, times(narrow(E.Z, q), ld6(B.eta, plan.near[q], 0)), e)
+                e = axpy6(-1.0, times(unpadded(E.Z, q), ld6(B.eta, plan.near[q], 0)), e)
         else:
             d = tree.rows[i, IU]
             z = ld6(B.eta, tree.rows[i, PARENT], 0)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from leastaction.contact.layout import CONTACT_COLUMNS, TOUCH_LEAST, TOUCH_SHARE
 from leastaction.methods.base import Memory
-from leastaction.methods.closing import link_rows, row_sizes
+from leastaction.methods.closing import row_count, row_sizes
 from leastaction.model.checks import FloatArray
 from leastaction.model.contacts import ContactTable
 from leastaction.model.model import Model, State
@@ -97,7 +97,7 @@ def free_inverse(model: Model, t: float, q: FloatArray) -> FloatArray:
     M = np.zeros((1, model.nv, model.nv))
     entries.mass_matrices(model.system, q[None], M)
     inverse = np.linalg.inv(M[0])
-    m = link_rows(model)
+    m = row_count(model)
     if m == 0:
         return inverse
     # rows of the constraints, from the rates at unit velocities

@@ -1,4 +1,4 @@
-"""The body-wise step for four environments at once: memory, momenta, and the moves of lanes that decide for themselves.
+"""The maximal step for four environments at once: memory, momenta, and the moves of lanes that decide for themselves.
 
 Residual and recursion are those of ``maximal.bodies`` and ``maximal.recursion``, handed tables with a last axis of four
 lanes; here is what differs. A lane that has converged keeps its poses while others go on, a lane whose line search cuts

@@ -1,4 +1,4 @@
-"""Derivative of a body-wise step by the implicit function theorem, contacts, limits and loops included.
+"""Derivative of a step of ``Maximal`` by the implicit function theorem, contacts, limits and loops included.
 
 A solved step has unknowns z: coordinates x1, multipliers lam, contact forces f, and one force for each limit and each
 inequality of the user. For a direction d of the start, (x, p, control) + e d, the unknowns move by z + e dz with
@@ -32,7 +32,7 @@ from leastaction.dynamics.forward import make_work
 from leastaction.dynamics.legendre import rates_of
 from leastaction.galerkin.step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE
 from leastaction.jit.decorators import entry, optional, sweep
-from leastaction.loops.nodes import link_size, make_links
+from leastaction.loops.nodes import count_rows, make_loop_nodes
 from leastaction.maximal.arrival import make_arrival
 from leastaction.maximal.arrival_linear import (
     arrive_at_base,
@@ -64,20 +64,20 @@ from leastaction.maximal.frozen import (
     solutions,
 )
 from leastaction.maximal.graph import clear_couplings, make_blocks, node_count, solve_bodies
-from leastaction.maximal.loops import add_multipliers, link_blocks
+from leastaction.maximal.loops import add_multipliers, loop_blocks
 from leastaction.maximal.moves import (
     at_start,
     contact_rhs,
     keep_forces,
     keep_multipliers,
-    link_rhs,
+    loop_rhs,
     make_moves,
     make_multipliers,
     mark_depths,
     move_forces,
     move_multipliers,
     note_gaps,
-    note_links,
+    note_loops,
     start_rows,
     still_forces,
     still_multipliers,
@@ -112,7 +112,7 @@ def polish(contacts, T, limits, count, system, plan, t, h, x, pc, control, activ
         clear_couplings(plan, E, B.W)
         spring_blocks(system.forces, plan, B, E, h)
         free_blocks(system, plan, B, E, h)
-        link_blocks(system.loops, plan, h, B, E, L)
+        loop_blocks(system.loops, plan, h, B, E, L)
         contact_blocks(count, T, limits, B.x1, h, plan, E, B)
         if not solve_bodies(plan, system.tree, B, E, h):
             return False
@@ -137,13 +137,13 @@ def correct(contacts, limits, system, plan, h, eps, dmu, c, B, E, L, T, count, m
     clear_couplings(plan, E, B.W)
     spring_blocks(system.forces, plan, B, E, h)
     free_blocks(system, plan, B, E, h)
-    link_blocks(system.loops, plan, h, B, E, L)
+    loop_blocks(system.loops, plan, h, B, E, L)
     B.W[:] = 0.0
     B.L[:] = 0.0
     B.F0[:] = 0.0
     # what is there instead
     contact_rhs(contacts, T, limits, moves, count, B.x1, h, eps, dmu, plan, E, B, c)
-    link_rhs(system.loops, plan, lam, B, eps)
+    loop_rhs(system.loops, plan, lam, B, eps)
     for d in range(c.size):
         B.c[d] = c[d]
     if not solve_bodies(plan, system.tree, B, E, h):
@@ -235,7 +235,7 @@ def follow(j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, 
                      nc, moves, lam, Z, ua, xi)  # fmt: skip
             copy(B.r, r[side])
             note_gaps(contacts, T, moves, nc, side)
-            note_links(system.loops, L, lam, side)
+            note_loops(system.loops, L, lam, side)
         largest = 0.0
         for d in range(c.size):
             c[d] = (r[0, d] - r[1, d]) / (2.0 * eps[j])
@@ -304,7 +304,7 @@ def linearize(system, ends, plan, contacts, bouncing, slowest, limits, kept, t, 
     they do not. Returns (status, row) as ``maximal.step.rollout`` does.
     """
     tree, nu = system.tree, p.size
-    f, L = make_work(system, x), make_links(system.loops, system.constraints, tree, 2)
+    f, L = make_work(system, x), make_loop_nodes(system.loops, system.constraints, tree, 2)
     B, E, T = make_bodies(tree, x, node_count(plan)), make_blocks(plan), make_touch(contacts, kept)
     pc, ua, u, c1 = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
     c, xi, y = np.zeros(nu), np.zeros(nu), np.zeros(nu)
@@ -315,7 +315,7 @@ def linearize(system, ends, plan, contacts, bouncing, slowest, limits, kept, t, 
         rate_of[system.coordinates.v[d]] = d
     for i in range(tree.rows.shape[0]):
         mass += tree.const[i, MASS]
-    Z = make_frozen(contacts, T, tree, x, link_size(system.loops, system.constraints))
+    Z = make_frozen(contacts, T, tree, x, count_rows(system.loops, system.constraints))
 
     # the step
     if not rates_of(system, t, x, p, f, L, u):
@@ -343,7 +343,7 @@ def linearize(system, ends, plan, contacts, bouncing, slowest, limits, kept, t, 
         mark_depths(contacts, T, nc)
         keep_solution(Z, s, system.loops, T, B, L)
     moves, lam = make_moves(contacts, T, limits), make_multipliers(system.loops, L)
-    R = make_residuals(nu + force_count(contacts, moves) + link_size(system.loops, system.constraints))
+    R = make_residuals(nu + force_count(contacts, moves) + count_rows(system.loops, system.constraints))
     keep_base(contacts, limits, system, T, B, L, nc, moves, lam, xb)
 
     # the next state itself

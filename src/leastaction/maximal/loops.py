@@ -1,4 +1,4 @@
-"""Loops and constraints of the user in a body-wise step: nodes of multipliers in the graph of ``maximal.graph``.
+"""Loops and constraints of the user in a step of ``Maximal``: nodes of multipliers in the graph of ``maximal.graph``.
 
 Their forces act at k, along the rows G0 there; the gaps close at k+1. A velocity constraint is that of the mean twist
 at the middle pose. Redundant rows do no harm: G1 eta + eps dlam = -g with eps = RHO h^2 times the size of the row
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from leastaction.jit.decorators import kernel, optional, sweep
 from leastaction.jit.lanes import ld3, ld6, ld9, st3, st6, st9
-from leastaction.loops.nodes import gap_of, link_rows_at
+from leastaction.loops.nodes import gap_of, rows_at
 from leastaction.maximal.forces import mean_twists
 from leastaction.spatial._source.so3 import exp, log
 from leastaction.spatial._source.vector import add3, axpy6, matmul, scale3, transpose
@@ -60,12 +60,12 @@ def middle_poses(tree, B, Q):
 
 
 @optional(None)
-def start_links(loops, system, t, h, B, f, L):
+def start_loops(loops, system, t, h, B, f, L):
     """Rows at k, and no multipliers yet."""
     tree = system.tree
     for i in range(tree.rows.shape[0]):
         st6(f.V, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-    link_rows_at(system, t, h, B.P0, f.V, f, L, 0)
+    rows_at(system, t, h, B.P0, f.V, f, L, 0)
     for k in range(L.kind.size):
         L.lam[0, k] = 0.0
 
@@ -80,17 +80,17 @@ def has_velocity(L):
 
 
 @optional((0.0, 0.0))
-def end_links(loops, system, t, h, B, f, L):
+def end_loops(loops, system, t, h, B, f, L):
     """Rows and gaps at the end of the step; forces of the multipliers into B.W. Returns largest gap, sum of squares.
 
     A gap counts as an angle (``loops.nodes.gap_of``).
     """
     tree, m, largest, squares = system.tree, L.kind.size, 0.0, 0.0
-    link_rows_at(system, t + h, h, B.P1, f.V, f, L, 1)
+    rows_at(system, t + h, h, B.P1, f.V, f, L, 1)
     if has_velocity(L):
         middle_poses(tree, B, f.P)
         mean_twists(tree, B, h, True, f.V)
-        link_rows_at(system, t + 0.5 * h, h, f.P, f.V, f, L, 2)
+        rows_at(system, t + 0.5 * h, h, f.P, f.V, f, L, 2)
         for k in range(m):
             if L.kind[k] == VELOCITY:
                 L.g[1, k] = L.g[2, k]
@@ -114,7 +114,7 @@ def push_ends(L, k, h, B):
 
 
 @optional(None)
-def link_blocks(loops, plan, h, B, E, L):
+def loop_blocks(loops, plan, h, B, E, L):
     """Nodes of multipliers: gaps, proximal term, and their blocks with the bodies."""
     proximal_blocks(plan, h, RHO if E.eps[0] == 0.0 else 0.0, B, E, L)
 
@@ -142,14 +142,14 @@ def proximal_blocks(plan, h, rho, B, E, L):
 
 
 @optional(None)
-def keep_links(loops, L):
+def keep_loops(loops, L):
     """Remember the multipliers before a step of the iteration."""
     for k in range(L.kind.size):
         L.old[0, k] = L.lam[0, k]
 
 
 @optional(None)
-def move_links(loops, plan, B, L, alpha):
+def move_loops(loops, plan, B, L, alpha):
     """A part alpha of the direction of the multipliers."""
     for n in range(plan.parts.shape[0]):
         node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]

@@ -1,4 +1,4 @@
-"""Directions of the unknowns of a body-wise step and of its end, for their derivatives.
+"""Directions of the unknowns of a step of ``Maximal`` and of its end, for their derivatives.
 
 moves   forces of contacts (nc, 3), and of limits and inequalities (nb,): those of the solution, and their direction
 lam     multipliers of loops and constraints: those of the solution, their direction, gaps at both ends
@@ -217,14 +217,14 @@ def put_multipliers(loops, L, lam, e):
 
 
 @optional(None)
-def note_links(loops, L, lam, side):
+def note_loops(loops, L, lam, side):
     """Gaps of loops at one end of a direction."""
     for k in range(L.kind.size):
         lam[2][side, k] = L.g[1, k]
 
 
 @optional(None)
-def link_rhs(loops, plan, lam, B, eps):
+def loop_rhs(loops, plan, lam, B, eps):
     """The motion of the gaps of loops, on the right-hand side."""
     for n in range(plan.parts.shape[0]):
         node, first, count = plan.parts[n, 0], plan.parts[n, 1], plan.parts[n, 2]

@@ -62,7 +62,7 @@ def add_row(T, k, r, v):
 
 # --- between both layouts -------------------------------------------------------------------------------------------
 @kernel
-def narrow(T, k):
+def unpadded(T, k):
     """Block k as four 3x3 matrices."""
     return (
         (T[k, 0], T[k, 1], T[k, 2], T[k, 8], T[k, 9], T[k, 10], T[k, 16], T[k, 17], T[k, 18]),
@@ -73,7 +73,7 @@ def narrow(T, k):
 
 
 @kernel
-def wide(M):
+def padded(M):
     """Four 3x3 matrices as six rows in registers."""
     a, b, c, d = M
     return (
@@ -96,13 +96,13 @@ def add_rows(M, T, k):
 
 
 @kernel
-def wide6(T, k):
+def padded6(T, k):
     """The six numbers in row k of a table, as a row of eight."""
     return (ldp(T, k, 0), pack_of(T[k, 4], T[k, 5], 0.0, 0.0))
 
 
 @kernel
-def wide_of(v):
+def pad(v):
     """Six numbers as a row of eight."""
     return (pack_of(v[0], v[1], v[2], v[3]), pack_of(v[4], v[5], 0.0, 0.0))
 
@@ -141,7 +141,7 @@ def weighted(M, a):
 
 
 @kernel
-def add_wide(T, k, M):
+def add_padded(T, k, M):
     """Add four 3x3 matrices to block k; a place with an odd number keeps the transpose."""
     down, right = (8, 1) if k % 2 == 0 else (1, 8)
     for r in range(3):

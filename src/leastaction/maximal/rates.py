@@ -14,7 +14,7 @@ import math
 from leastaction.dynamics.legendre import tree_rates
 from leastaction.jit.decorators import MEMORY_OPTIONS, kernel, optional, sweep
 from leastaction.jit.lanes import ld3, ld6, ld9, st3, st6, st9
-from leastaction.loops.nodes import link_rows
+from leastaction.loops.nodes import node_rows
 from leastaction.loops.rows import RHO, SWEEPS
 from leastaction.maximal.bodies import centre, clear_blocks, make_bodies, second_moments
 from leastaction.maximal.graph import clear_couplings, node_count, solve_bodies
@@ -117,7 +117,7 @@ def keep_rates(loops, plan, system, t, mass, B, E, f, L, u):
     if L.kind.size == 0:
         return True
     velocities(tree, u, f.S, f.V)
-    link_rows(system, t, 1.0, f, L, 0)
+    node_rows(system, t, 1.0, f, L, 0)
     rows_twice(L)
     for k in range(L.kind.size):
         L.rest[k] = 0.0

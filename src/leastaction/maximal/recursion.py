@@ -1,4 +1,4 @@
-"""The 6x6 recursion of the body-wise step: its Newton direction, one joint eliminated after the other.
+"""The 6x6 recursion of the step of ``Maximal``: its Newton direction, one joint eliminated after the other.
 
 Symbols are those of ``maximal.bodies``. A block D is four 3x3 matrices ww, wv, vw, vv of nine numbers each.
 """

@@ -1,4 +1,4 @@
-"""Residual of a body-wise step: everything that acts, at one iterate.
+"""Residual of a step of ``Maximal``: everything that acts, at one iterate.
 
 ``touch`` is None, or (T, limits, number of contacts) of ``maximal.contact`` and whether iterations need their
 variables inside their cones.
@@ -14,7 +14,7 @@ from leastaction.jit.decorators import kernel, optional, sweep
 from leastaction.maximal.bodies import clear_blocks, own_residuals, place_bodies, start_bodies
 from leastaction.maximal.contact import contact_forces, rows_at_end, stay_inside
 from leastaction.maximal.forces import joint_terms, spring_impulses, start_forces
-from leastaction.maximal.loops import end_links, start_links
+from leastaction.maximal.loops import end_loops, start_loops
 from leastaction.tree.kinematics import kinematics
 from leastaction.tree.layout import BALL, IU, IX, KIND, PRISMATIC
 
@@ -28,7 +28,7 @@ def begin(system, t, h, x, p, B, f, L, pc):
         B.P1[0, e] = B.P0[0, e]
     start_bodies(tree, B)
     to_child_axes(tree, x, p, pc)
-    start_links(system.loops, system, t, h, B, f, L)
+    start_loops(system.loops, system, t, h, B, f, L)
 
 
 @sweep
@@ -44,7 +44,7 @@ def evaluate(touch, system, t, h, x, pc, control, active, rate_of, closed, B, f,
     clear_blocks(tree, B)
     start_forces(system.forces, system, t, B, h, f)
     spring_impulses(system.forces, B, h)
-    gap, squares_of_gaps = end_links(system.loops, system, t, h, B, f, L)
+    gap, squares_of_gaps = end_loops(system.loops, system, t, h, B, f, L)
     touch_forces(touch, h, B)
     floor = rounding_of_joints(system, B, h)
     largest, squares, scale = own_residuals(tree, B, h)

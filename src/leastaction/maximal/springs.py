@@ -1,4 +1,4 @@
-"""Springs of balls and of the translation of free joints in a body-wise step: at the middle of it, and so implicit.
+"""Springs of balls and of the translation of free joints in a maximal step: at the middle of it, and so implicit.
 
 A ball has V = 1/2 sum k th^2 with th the rotation vector from rest; in a step it is taken at (th0 + th1)/2, and a free
 joint at the mean of its positions b in parent axes. These are discrete potentials, and half of their forces acts at

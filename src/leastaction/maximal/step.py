@@ -1,4 +1,4 @@
-"""Steps of the body-wise integrator: guess, Newton with a line search, rollouts.
+"""Steps of ``Maximal``: guess, Newton with a line search, rollouts.
 
 ``plan`` (None or Couplings) and ``contacts`` choose by their type what is compiled into a rollout.
 """
@@ -16,7 +16,7 @@ from leastaction.galerkin.step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE,
 from leastaction.jit.calls import call_control
 from leastaction.jit.decorators import either, entry, kernel, sweep
 from leastaction.jit.lanes import ld9
-from leastaction.loops.nodes import make_link_rows
+from leastaction.loops.nodes import make_loop_rows
 from leastaction.maximal.arrival import arrive, make_arrival
 from leastaction.maximal.barrier import LOOKS, find, find_missed, hold_all, solve_contact
 from leastaction.maximal.bodies import (
@@ -33,7 +33,7 @@ from leastaction.maximal.contact import make_touch, report_contacts, worst_conta
 from leastaction.maximal.forces import end_forces, joint_end, spring_blocks, weights
 from leastaction.maximal.frozen import note_solution
 from leastaction.maximal.graph import clear_couplings, make_blocks, node_count, solve_bodies
-from leastaction.maximal.loops import keep_links, link_blocks, move_links, take_care, trust_rows
+from leastaction.maximal.loops import keep_loops, loop_blocks, move_loops, take_care, trust_rows
 from leastaction.maximal.rates import coupled_rates, make_rates
 from leastaction.maximal.residual import begin, evaluate, tolerances
 from leastaction.maximal.springs import free_blocks
@@ -109,12 +109,12 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
             clear_couplings(plan, E, B.W)
             spring_blocks(system.forces, plan, B, E, h)
             free_blocks(system, plan, B, E, h)
-            link_blocks(system.loops, plan, h, B, E, L)
+            loop_blocks(system.loops, plan, h, B, E, L)
             if not solve_bodies(plan, tree, B, E, h):
                 break
             steps += 1
             keep_bodies(tree, B)
-            keep_links(system.loops, L)
+            keep_loops(system.loops, L)
             before, size_before, gap_before, alpha = merit, largest, gap, 1.0
         else:
             # backtrack, until only rounding can be to blame
@@ -129,7 +129,7 @@ def _solve_smooth(contacts, limits, system, plan, t, h, x, pc, control, active, 
             else:
                 alpha *= 0.5
         move_bodies(tree, B, alpha)
-        move_links(system.loops, plan, B, L, alpha)
+        move_loops(system.loops, plan, B, L, alpha)
         closed = False
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
@@ -226,7 +226,7 @@ def rollout(
     Returns (steps done, status, row); after a failure x, p are those of the last good step.
     """
     tree, nu = system.tree, p.size
-    f, L = make_work(system, x), make_link_rows(system.loops, system.constraints, tree, 2, False)
+    f, L = make_work(system, x), make_loop_rows(system.loops, system.constraints, tree, 2, False)
     B, E, T = make_bodies(tree, x, node_count(plan)), make_blocks(plan), make_touch(contacts, kept)
     M, A = make_rates(plan, tree, x), make_arrival(T, plan, tree, x)
     pc, ua, u, c1, pn, control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)

@@ -13,7 +13,7 @@ from leastaction.model.model import Model, State
 _OPEN = 1e-6
 
 
-def link_rows(model: Model) -> int:
+def row_count(model: Model) -> int:
     """Number of rows of loops and constraints."""
     table = model.system.constraints
     return model.constraint_size + (0 if table is None else int(table.kind[:, 4].sum()))
@@ -27,7 +27,7 @@ def row_sizes(model: Model, t: float, x: FloatArray, u: FloatArray) -> FloatArra
     """
     from leastaction.dynamics import row_sizes as kernel
 
-    out = np.zeros((link_rows(model), 3))
+    out = np.zeros((row_count(model), 3))
     kernel.row_sizes(model.system, t, x, u, out)
     model.raise_pending()
     return out
@@ -40,7 +40,7 @@ def check_first(model: Model, state: State) -> None:
     """
     from leastaction.dynamics import entries
 
-    if link_rows(model) == 0:
+    if row_count(model) == 0:
         return
     x, u = np.zeros(model.nq), np.zeros(model.nv)
     entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
@@ -51,7 +51,7 @@ def check_closed(model: Model, t: float, x: FloatArray, u: FloatArray) -> None:
     """Raise ModelError, naming the joint or constraint, if loops or constraints do not hold at a first state."""
     from leastaction.dynamics import legendre
 
-    m = link_rows(model)
+    m = row_count(model)
     if m == 0:
         return
     gap, rate = np.zeros(m), np.zeros(m)
@@ -63,12 +63,12 @@ def check_closed(model: Model, t: float, x: FloatArray, u: FloatArray) -> None:
         worst = int(np.nan_to_num(beyond, nan=np.inf).argmax())
         if not beyond[worst] <= 1.0:
             raise ModelError(
-                f"'{model.name}': {_link_name(model, worst)} is {what} {abs(found[worst]):.3g} at the first state; "
+                f"'{model.name}': {_loop_name(model, worst)} is {what} {abs(found[worst]):.3g} at the first state; "
                 "leastaction.project(model, state) gives the nearest state that closes it."
             )
 
 
-def _link_name(model: Model, row: int) -> str:
+def _loop_name(model: Model, row: int) -> str:
     """Words for the loop joint or constraint that a row belongs to."""
     for name, rows in model.loop_rows.items():
         if rows.start <= row < rows.stop:

@@ -23,7 +23,7 @@ from leastaction.model.pose import inverse_pose
 from leastaction.model.singular import check_singular
 from leastaction.model.spline import Spline, SplineCurve
 from leastaction.model.splitting import split
-from leastaction.model.tables import Place, constraint_table, force_table, loop_table, passive_table
+from leastaction.model.tables import Place, constraint_table, force_table, joint_force_table, loop_table
 from leastaction.model.topology import Topology, rigid_offsets, topology
 from leastaction.tree import layout as kl
 
@@ -70,7 +70,7 @@ def build(mechanism: Mechanism) -> Model:
     }
     check_singular(tree, [_label(mechanism, name, shares.get(name, "")) for name in rows.joint], rows.splines)
     # forces, springs, loops
-    passive, law_callbacks = passive_table(mechanism, views)
+    passive, law_callbacks = joint_force_table(mechanism, views)
     forces, force_callbacks = force_table(mechanism, places)
     loops, loop_rows = loop_table(mechanism, graph.loops, places)
     constraints, constraint_callbacks = constraint_table(mechanism, places)

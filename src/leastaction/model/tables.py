@@ -39,7 +39,7 @@ def flat_pose(pose: FloatArray) -> FloatArray:
     return np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
 
 
-def passive_table(mechanism: Mechanism, views: dict[str, Any]) -> tuple[kl.Passive, list[Callback]]:
+def joint_force_table(mechanism: Mechanism, views: dict[str, Any]) -> tuple[kl.JointForces, list[Callback]]:
     """Springs, dampers and laws of the tree joints, and the callbacks to keep alive."""
     screw: list[Any] = []
     spring: list[Any] = []
@@ -88,7 +88,7 @@ def passive_table(mechanism: Mechanism, views: dict[str, Any]) -> tuple[kl.Passi
                         address(dampers.derivative) if dampers else 0,
                     )
                 )
-    table = kl.Passive(
+    table = kl.JointForces(
         _ints(screw, 2), _floats(spring, 3), _ints(law, 5),
         _ints(ball, 2), _floats(ball_data, 10), _ints(free, 2), _floats(free_data, 9),
     )  # fmt: skip

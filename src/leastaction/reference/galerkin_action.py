@@ -12,7 +12,7 @@ from leastaction.dynamics import entries
 from leastaction.dynamics.quantities import energy
 from leastaction.galerkin import probe as galerkin_probe
 from leastaction.galerkin.gauss import Points
-from leastaction.galerkin.method import across, balance, couplings, gauss, lobatto, wide_of
+from leastaction.galerkin.method import across, balance, couplings, gauss, lobatto, with_body_forces
 from leastaction.model.checks import FloatArray
 from leastaction.model.configuration import retract
 from leastaction.model.model import Model
@@ -114,7 +114,7 @@ class Probe:
             points = Points(tuple(weights.tolist()), places, values, rates)
         r, pn, y = np.zeros((n, s)), np.zeros(n), np.zeros(n * s)
         galerkin_probe.probe(
-            system, tuple(w.tolist()), wide_of(self.model), points, couplings(self.model, s, self.quadrature),
+            system, tuple(w.tolist()), with_body_forces(self.model), points, couplings(self.model, s, self.quadrature),
             (b, c, ahead, balance(s)), across(system.tree.gravity), 0.0, self.h, self.x, self.p, self.control[None],
             self.active, xi, np.zeros((s, 0)), r, pn, y,
         )  # fmt: skip

@@ -113,9 +113,9 @@ def project(model: Model, state: State, *, tolerance: float = 1e-12, iterations:
     if not isinstance(state, State):
         raise ModelError(f"project: expected a state, got {type(state).__name__}; make one by model.state(q, v).")
     state = model.state(state.q, state.v, state.t)
-    from leastaction.methods.closing import link_rows
+    from leastaction.methods.closing import row_count
 
-    if link_rows(model) == 0:
+    if row_count(model) == 0:
         return state
     sizes = _Sizes(model, state)
     q, gap = _nearest_closed(model, state, sizes, tolerance, iterations)

@@ -29,7 +29,7 @@ from leastaction.implicit.method import (
     row_changes,
 )
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method
-from leastaction.methods.closing import link_rows
+from leastaction.methods.closing import row_count
 from leastaction.methods.parameters import PARAMETERS, columns
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State, check_model
@@ -233,7 +233,7 @@ def _adjoint(run: _Run, state: State, names: tuple[str, ...], room: float) -> Gr
         _part_back(run, first, start, kept, back)
     maps = row_changes(model, state)
     by = maps.T @ np.concatenate([back.lx[1], back.lu[1]])
-    if link_rows(model):
+    if row_count(model):
         by = start_projector(model, state).T @ by
     found: dict[str, Any] = {"q": by[:n], "v": by[n:], "controls": back.by_controls}
     if sums is not None:
@@ -274,7 +274,7 @@ def _part_back(run: _Run, first: int, start: Memory, kept: Any, back: _Back) -> 
     times = np.array([[run.clock.at(k), run.clock.length(k)] for k in range(first, first + steps)])
     out, controls = np.zeros((steps, n)), run.controls[first : first + steps]
     known, past_h, bad = bool(start["known"][0]), float(start["past_h"][0]), -1
-    if link_rows(model):
+    if row_count(model):
         _linked_back(
             run, model, known, past_h, times, controls, trace, lx, lu, out, record if back.sums is not None else None
         )
@@ -348,7 +348,7 @@ def _by_steps(
         found.add(step.C, by)
         by_controls[k] = _full(term.by_u, n) + step.B.T @ by
         by = np.concatenate([_full(term.by_q, n), _full(term.by_v, n)]) + step.A.T @ by
-    if link_rows(model):
+    if row_count(model):
         # the first state is one after ``project``, in the terms of the objective too
         by = start_projector(model, states[0]).T @ by
     return Gradient(value, {"q": by[:n], "v": by[n:], "controls": by_controls, **found.results()}, states[-1])

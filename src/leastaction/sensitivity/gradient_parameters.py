@@ -12,7 +12,7 @@ import numpy as np
 from leastaction.dynamics import quantities
 from leastaction.errors import UnsupportedError
 from leastaction.implicit.method import one_form
-from leastaction.methods.closing import link_rows
+from leastaction.methods.closing import row_count
 from leastaction.methods.parameters import massive_bodies
 from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.joints import layout
@@ -27,7 +27,7 @@ _SYMMETRIC = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
 
 def check_parameters(model: Model, names: tuple[str, ...]) -> None:
     """UnsupportedError for parameters by which there is no gradient of implicit steps in this mechanism."""
-    linked = bool(link_rows(model))
+    linked = bool(row_count(model))
     if "placement" in names and linked:
         raise UnsupportedError(
             f"gradient: '{model.name}' has loops or constraints, which move with their joints; there is no gradient by "

@@ -10,7 +10,7 @@ import numpy as np
 
 from leastaction.dynamics.forward import make_work
 from leastaction.forces.columns import add_joint_derivatives, make_columns
-from leastaction.forces.joints import passive_forces
+from leastaction.forces.joints import joint_forces
 from leastaction.galerkin.parameters import with_constants
 from leastaction.jit.decorators import entry
 from leastaction.trapezoid.newton import momentum_matrices
@@ -65,7 +65,7 @@ def joint_tables(system, x, u, control, q, v, r, Kx, Ku):
     positions_out(system.coordinates, x, f.q)
     rates_out(system.coordinates, x, u, f.v)
     copy(control, f.tau)
-    passive_forces(system.passive, f.q, f.v, f.tau)
+    joint_forces(system.passive, f.q, f.v, f.tau)
     forces_in(system.coordinates, x, f.tau, f.f)
     add_joint_derivatives(system, x, u, f, w, Kx, Ku)
     copy(f.q, q)

@@ -18,7 +18,7 @@ from leastaction.dynamics.forward import acceleration, make_work
 from leastaction.dynamics.legendre import to_parent_axes, tree_rates
 from leastaction.forces.bodies import body_forces
 from leastaction.forces.impulses import has_forces, put4, quat_at, turned
-from leastaction.forces.joints import passive_forces
+from leastaction.forces.joints import joint_forces
 from leastaction.jit.calls import call_control, call_law
 from leastaction.jit.decorators import entry, kernel, optional, sweep
 from leastaction.jit.lanes import st6
@@ -88,7 +88,7 @@ def load_joints(system, h, x, control, w, f, u):
     positions_out(system.coordinates, x, f.q)
     rates_out(system.coordinates, x, u, f.v)
     copy(control, f.tau)
-    passive_forces(system.passive, f.q, f.v, f.tau)
+    joint_forces(system.passive, f.q, f.v, f.tau)
     forces_in(system.coordinates, x, f.tau, f.f)
     for i in range(1, tree.rows.shape[0]):
         d = tree.rows[i, IU]

@@ -96,7 +96,7 @@ class Coordinates(NamedTuple):
     turned: Turned | None
 
 
-class Passive(NamedTuple):
+class JointForces(NamedTuple):
     """Springs and dampers in the joints, in the user's coordinates.
 
     screw    (ns, 2)  coordinate q and rate v of every single coordinate that has a spring, damper or law
@@ -194,7 +194,7 @@ class System(NamedTuple):
 
     tree: Tree
     coordinates: Coordinates
-    passive: Passive
+    passive: JointForces
     forces: Forces | None
     loops: Loops | None
     constraints: Constraints | None

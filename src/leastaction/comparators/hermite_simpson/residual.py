@@ -30,7 +30,7 @@ from leastaction.dynamics.forward import acceleration
 from leastaction.explicit.step import local_rates, retract
 from leastaction.forces.bodies import body_forces
 from leastaction.forces.impulses import ball_stiffness, rate_of
-from leastaction.forces.joints import passive_forces
+from leastaction.forces.joints import joint_forces
 from leastaction.jit.calls import call_law
 from leastaction.jit.decorators import memory, sweep
 from leastaction.solve.dense import cholesky, lu_factor, lu_solve
@@ -189,7 +189,7 @@ def dynamics_rows(system, t, point, control, f, w):
     positions_out(system.coordinates, point.x, f.q)
     rates_out(system.coordinates, point.x, point.u, f.v)
     copy(control, f.tau)
-    passive_forces(system.passive, f.q, f.v, f.tau)
+    joint_forces(system.passive, f.q, f.v, f.tau)
     forces_in(system.coordinates, point.x, f.tau, f.f)
     outward(tree, point.x, point.u, point.a, f.P, f.S, f.M, f.V, f.F)
     body_forces(system.forces, t, f.P, f.V, f.F, f.given, f.result)

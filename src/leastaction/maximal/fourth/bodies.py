@@ -1,4 +1,4 @@
-"""The body-wise step of fourth order: poses at three nodes of a step, momenta of bodies there, and their derivatives.
+"""The step of ``Maximal(4)``: poses at three nodes of a step, momenta of bodies there, and their derivatives.
 
 Every body has a pose at the nodes c = 0, 1/2, 1. Its centre of mass moves along the parabola through three positions,
 its rotation along the normalised parabola through three unit quaternions, as the first order of both is in Bruedigam et

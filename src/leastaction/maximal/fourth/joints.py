@@ -1,4 +1,4 @@
-"""Impulses at the nodes of a body-wise step of fourth order: in the joints, on bodies, and of constraints.
+"""Impulses at the nodes of a step of ``Maximal(4)``: in the joints, on bodies, and of constraints.
 
 Forces are taken at the nodes with Simpson's weights, with the rates of the parabola through the nodes. Their
 derivatives serve the Newton direction: those of single coordinates and rotors are exact, those of balls' springs and
@@ -9,11 +9,11 @@ dampers are taken along the axes, those of forces on bodies and of turning const
 from __future__ import annotations
 
 from leastaction.forces.bodies import body_forces
-from leastaction.forces.joints import passive_forces
+from leastaction.forces.joints import joint_forces
 from leastaction.jit.calls import call_law
 from leastaction.jit.decorators import kernel, optional, sweep
 from leastaction.jit.lanes import ld3, ld6, ld9, st6, st9
-from leastaction.loops.nodes import gap_of, link_rows
+from leastaction.loops.nodes import gap_of, node_rows
 from leastaction.maximal.bodies import get4
 from leastaction.maximal.fourth.bodies import (
     RATES,
@@ -122,7 +122,7 @@ def joint_nodes(system, w, pc, control, active, rate_of, h, f):
             positions_out(system.coordinates, w.x[a], f.q)
             rates_out(system.coordinates, w.x[a], w.u[a], f.v)
             copy(control, f.tau)
-            passive_forces(system.passive, f.q, f.v, f.tau)
+            joint_forces(system.passive, f.q, f.v, f.tau)
             forces_in(system.coordinates, w.x[a], f.tau, f.f)
             for d in range(pc.size):
                 w.c[d, a] += wh * f.f[d]
@@ -185,12 +185,12 @@ def force_nodes(forces, tree, t, h, w, f):
 
 # --- constraints ----------------------------------------------------------------------------------------------------
 @optional((0.0, 0.0))
-def link_nodes(loops, system, t, h, w, f, L):
+def loop_nodes(loops, system, t, h, w, f, L):
     """Rows at all nodes; impulses of nodes 0 and 1 added to W. Returns the largest gap at nodes 1 and 2, squares."""
     m, largest, squares = L.kind.size, 0.0, 0.0
     for a in range(3):
         show_node(w, f, a)
-        link_rows(system, t + 0.5 * a * h, h, f, L, a)
+        node_rows(system, t + 0.5 * a * h, h, f, L, a)
         for k in range(m):
             if a > 0:
                 gap, more = gap_of(L, a, k, f.P)

@@ -1,4 +1,4 @@
-"""The 12x12 recursion of the body-wise step of fourth order: one joint eliminated after the other, at two nodes.
+"""The 12x12 recursion of the step of ``Maximal(4)``: one joint eliminated after the other, at two nodes.
 
 Rows are the equations of nodes 0 and 1, columns the motions of nodes 1 and 2; symbols are those of
 ``maximal.fourth.bodies``. A row of node 1 lies along axes that move with the body: their turning adds -ad(S)^T sum W_1

@@ -1,4 +1,4 @@
-"""Steps of the body-wise integrator of fourth order: guess, Newton with a line search, rollouts.
+"""Steps of ``Maximal(4)``: guess, Newton with a line search, rollouts.
 
 Joints are closed at the nodes by their coordinates; loops and constraints by impulses at nodes 0 and 1, which close
 the gaps at nodes 1 and 2 (``loops.nodes``). Symbols are those of ``maximal.fourth.bodies``.
@@ -25,14 +25,14 @@ from leastaction.loops.nodes import (
     balanced,
     clear_multipliers,
     keep_multipliers,
-    make_links,
-    solve_links,
-    take_links_care,
-    trust_links,
+    make_loop_nodes,
+    solve_loops,
+    take_loops_care,
+    trust_loops,
 )
 from leastaction.maximal.bodies import get4, out_of_hand, put4, shift_of, shifted
 from leastaction.maximal.fourth.bodies import body_blocks, body_wrenches, make_nodes, place_node
-from leastaction.maximal.fourth.joints import force_nodes, joint_nodes, link_nodes
+from leastaction.maximal.fourth.joints import force_nodes, joint_nodes, loop_nodes
 from leastaction.maximal.fourth.recursion import direction_nodes, factor_nodes
 from leastaction.maximal.residual import tolerances
 from leastaction.solve.clock import tick
@@ -52,7 +52,7 @@ LEAST_COSINE = 0.7071067811865476
 
 
 class Scheme(NamedTuple):
-    """What ``solve_links`` wants to know: weights of the nodes, how their rows combine (2, 2, 2), and the step."""
+    """What ``solve_loops`` wants to know: weights of the nodes, how their rows combine (2, 2, 2), and the step."""
 
     w: tuple
     balance: Floats
@@ -107,7 +107,7 @@ def evaluate_nodes(system, t, h, pc, control, active, rate_of, w, f, L):
             w.W[i, e] = 0.0
     reach = body_wrenches(tree, w, h)
     force_nodes(system.forces, tree, t, h, w, f)
-    gap, gaps = link_nodes(system.loops, system, t, h, w, f, L)
+    gap, gaps = loop_nodes(system.loops, system, t, h, w, f, L)
     joint_nodes(system, w, pc, control, active, rate_of, h, f)
     largest, squares, scale = own_equations(tree, w)
     return largest, squares, scale, gap, gaps, reach
@@ -153,7 +153,7 @@ def close_nodes(loops, tree, scheme, w, L):
             balanced(scheme, L, L.dlam, L.rest)
             for i in range(2 * m):
                 L.Sc[i, a * m + k] = L.rest[i]
-    return solve_links(scheme, w, L, w.y)
+    return solve_loops(scheme, w, L, w.y)
 
 
 @sweep
@@ -196,7 +196,7 @@ def solve_nodes(system, scheme, t, h, pc, control, active, rate_of, rtol, most, 
     tree, before, size_before, gap_before, alpha, steps = system.tree, math.inf, math.inf, math.inf, 1.0, 0
     weight, far = (w.unit[1] / h) * (w.unit[1] / h), farthest(tree, w.x[0])
     clear_multipliers(system.loops, L)
-    trust_links(system.loops, L)
+    trust_loops(system.loops, L)
     while True:
         largest, squares, scale, gap, gaps, reach = evaluate_nodes(system, t, h, pc, control, active, rate_of, w, f, L)
         count[EVALUATIONS] += 1
@@ -221,7 +221,7 @@ def solve_nodes(system, scheme, t, h, pc, control, active, rate_of, rtol, most, 
             if steps == 0 or alpha < 1.0e-3 or (small and apart <= coarse):
                 break
             count[CUTS] += 1
-            if take_links_care(system.loops, L):
+            if take_loops_care(system.loops, L):
                 # once more from the iterate before
                 alpha, before = 0.0, math.inf
             else:
@@ -302,7 +302,7 @@ def rollout(
     Returns (steps done, status, row); after a failure x, p are those of the last good step.
     """
     tree, nu = system.tree, p.size
-    f, L, w = make_work(system, x), make_links(system.loops, system.constraints, tree, 2), make_nodes(tree, x.size)
+    f, L, w = make_work(system, x), make_loop_nodes(system.loops, system.constraints, tree, 2), make_nodes(tree, x.size)
     pc, ua, u, pn, control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
     xi, rate_of, saved = np.zeros(nu), np.zeros(nu, np.int64), 0
     for d in range(nu):

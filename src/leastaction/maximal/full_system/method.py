@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError, UnsupportedError
-from leastaction.maximal.full_system.plan import Contact, WholePlan, planner_of
-from leastaction.maximal.full_system.solvers import LINEAR, LOOPS, solve_whole
+from leastaction.maximal.full_system.plan import Contact, FullPlan, planner_of
+from leastaction.maximal.full_system.solvers import LINEAR, LOOPS, solve_full_system
 from leastaction.maximal.limits import limit_table
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
@@ -176,14 +176,14 @@ class Stepper:
 
     def prepare(self, sizes: tuple[int, ...], limit_size: int) -> None:
         """Plan the system for the contacts of this step, which have so many equations each."""
-        from leastaction.maximal.full_system.system import Whole
+        from leastaction.maximal.full_system.system import FullSystem
 
         ends = self.T.ints[: self.count, 1:3].tolist()
         contacts = tuple(Contact(a, b, size) for (a, b), size in zip(ends, sizes, strict=True))
         planner = planner_of(self.model, limit_size, self.choice.loops == "last")
-        self.plan: WholePlan = planner.plan(self.couplings, contacts, tuple(self.limits.where[:, 0].tolist()))
+        self.plan: FullPlan = planner.plan(self.couplings, contacts, tuple(self.limits.where[:, 0].tolist()))
         links = len(self.plan.tables["links"])
-        self.whole = Whole(
+        self.whole = FullSystem(
             **self.plan.tables, r=np.zeros((len(self.system.tree.rows), 3)), X0=np.zeros((links, 36)),
             X1=np.zeros((links, 36)), M=np.zeros((6, 6)), N=np.zeros((6, 6)),
         )  # fmt: skip
@@ -204,7 +204,7 @@ class Stepper:
         if eps > 0.0:
             rows = [first + np.arange(count) for _, first, count in self.couplings.parts.tolist()]
             held = self.now[1] * np.sqrt(self.L.size[np.concatenate([np.zeros(0, dtype=np.int64), *rows])])
-        z = solve_whole(self.choice.linear, self.plan, self.values, -self.res, eps, held)
+        z = solve_full_system(self.choice.linear, self.plan, self.values, -self.res, eps, held)
         if z is None:
             return None
         self.z = z

@@ -1,4 +1,4 @@
-"""Where the blocks of the whole system of a body-wise step lie: bodies, joints, loops, contacts and limits as nodes."""
+"""Where the blocks of the whole system of a maximal step lie: bodies, joints, loops, contacts and limits as nodes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Contact:
 
 
 @dataclass(frozen=True, eq=False)
-class WholePlan:
+class FullPlan:
     """Equations, places of blocks, and the order of elimination.
 
     Attributes:
@@ -146,9 +146,9 @@ class Planner:
 
     def __init__(self, model: Model, limit_size: int, last: bool) -> None:
         self.model, self.limit_size, self.last = model, limit_size, last
-        self._plans: OrderedDict[tuple[Contact, ...], WholePlan] = OrderedDict()
+        self._plans: OrderedDict[tuple[Contact, ...], FullPlan] = OrderedDict()
 
-    def plan(self, couplings: Any, contacts: tuple[Contact, ...], limits: tuple[int, ...]) -> WholePlan:
+    def plan(self, couplings: Any, contacts: tuple[Contact, ...], limits: tuple[int, ...]) -> FullPlan:
         """The plan for some contacts.
 
         Args:
@@ -170,7 +170,7 @@ def planner_of(model: Model, limit_size: int, last: bool) -> Planner:
     return Planner(model, limit_size, last)
 
 
-def _make_plan(planner: Planner, couplings: Any, contacts: tuple[Contact, ...], limits: tuple[int, ...]) -> WholePlan:
+def _make_plan(planner: Planner, couplings: Any, contacts: tuple[Contact, ...], limits: tuple[int, ...]) -> FullPlan:
     """Equations, blocks and order for some contacts."""
     model, limit_size, last = planner.model, planner.limit_size, planner.last
     links = links_of(model)
@@ -215,7 +215,7 @@ def _make_plan(planner: Planner, couplings: Any, contacts: tuple[Contact, ...], 
     }
     rows, columns = block.entries()
     graph = _graph(groups, sizes, block, _order(couplings, links, groups), last)
-    return WholePlan(size, rows, columns, tables, first, graph, _index(graph, groups, sizes, block))
+    return FullPlan(size, rows, columns, tables, first, graph, _index(graph, groups, sizes, block))
 
 
 def _parts(model: Model, couplings: Any) -> list[tuple[int, int, int, list[int]]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.maximal.full_system.plan import WholePlan
+from leastaction.maximal.full_system.plan import FullPlan
 from leastaction.solve.graph_system import GraphFactors
 from leastaction.tree.layout import Floats
 
@@ -24,8 +24,8 @@ Solve = Callable[[Floats], Floats]
 _SWEEPS = 2
 
 
-def solve_whole(
-    name: str, plan: WholePlan, values: Floats, rhs: Floats, eps: float = 0.0, held: Floats | None = None
+def solve_full_system(
+    name: str, plan: FullPlan, values: Floats, rhs: Floats, eps: float = 0.0, held: Floats | None = None
 ) -> Floats | None:
     """Solution (size,) of the whole system; None where it is singular or not finite.
 
@@ -49,7 +49,7 @@ def solve_whole(
 
 
 def _with_care(
-    name: str, plan: WholePlan, values: Floats, rhs: Floats, eps: float, sizes: Floats | None
+    name: str, plan: FullPlan, values: Floats, rhs: Floats, eps: float, sizes: Floats | None
 ) -> Floats | None:
     """All but the multipliers eliminated, and these in least squares: least |S lam - s|^2 + eps^2 |lam|^2."""
     held = np.concatenate([first + np.arange(count) for _, first, count in plan.tables["parts"].tolist()])
@@ -82,7 +82,7 @@ def _with_care(
     return out
 
 
-def _factorised(name: str, plan: WholePlan, values: Floats) -> Solve | None:
+def _factorised(name: str, plan: FullPlan, values: Floats) -> Solve | None:
     """A solver for right-hand sides (size,); None where the matrix is singular."""
     # rows of stiff contacts are some 1e10 times larger than others: residuals of all rows must count in the refinement
     r = _scales(np.abs(values), plan.rows, plan.size)
@@ -91,7 +91,7 @@ def _factorised(name: str, plan: WholePlan, values: Floats) -> Solve | None:
     return None if solve is None else lambda rhs: solve(rhs * r)
 
 
-def _by_graph(plan: WholePlan, values: Floats) -> Solve | None:
+def _by_graph(plan: FullPlan, values: Floats) -> Solve | None:
     """In-place block LDU along the graph, with scaling and refinement (Bruedigam et al. 2023, Algorithms 3 and 4)."""
     from leastaction.solve.graph import factor_graph
 
@@ -105,7 +105,7 @@ def _by_graph(plan: WholePlan, values: Floats) -> Solve | None:
     return partial(GraphFactors(system, blocks, factors, pivot, r, c).solve, refine=_SWEEPS)
 
 
-def _refined(name: str, plan: WholePlan, values: Floats) -> Solve | None:
+def _refined(name: str, plan: FullPlan, values: Floats) -> Solve | None:
     """Columns scaled too, factorised, and refined."""
     c = _scales(np.abs(values), plan.columns, plan.size)
     solve = (_dense if name == "dense" else _sparse)(plan, values * c[plan.columns])
@@ -128,7 +128,7 @@ def _refined(name: str, plan: WholePlan, values: Floats) -> Solve | None:
     return refined
 
 
-def _by_rows(plan: WholePlan) -> list[Any]:
+def _by_rows(plan: FullPlan) -> list[Any]:
     """Numbers of the matrix, at most one of each row at a time: a partition of range(len(plan.rows))."""
     order = np.argsort(plan.rows, kind="stable")
     begin = np.searchsorted(plan.rows[order], plan.rows[order])
@@ -136,7 +136,7 @@ def _by_rows(plan: WholePlan) -> list[Any]:
     return [order[turn == k] for k in range(int(turn.max(initial=-1)) + 1)]
 
 
-def _residual(plan: WholePlan, entries: list[Any], values: Floats, rhs: Floats, x: Floats) -> Floats:
+def _residual(plan: FullPlan, entries: list[Any], values: Floats, rhs: Floats, x: Floats) -> Floats:
     """rhs - A x with twice the digits: small forces stand beside stiff ones in a row (Ogita, Rump and Oishi 2005)."""
     total, rest = rhs.copy(), np.zeros_like(rhs)
     for some in entries:
@@ -166,7 +166,7 @@ def _scales(sizes: Floats, at: Any, size: int) -> Floats:
     return np.where(largest > 0, np.ldexp(1.0, -np.frexp(largest)[1]), 1.0)
 
 
-def _dense(plan: WholePlan, values: Floats) -> Solve | None:
+def _dense(plan: FullPlan, values: Floats) -> Solve | None:
     """LAPACK's LU factors."""
     from scipy.linalg.lapack import dgetrf, dgetrs
 
@@ -176,7 +176,7 @@ def _dense(plan: WholePlan, values: Floats) -> Solve | None:
     return None if info != 0 else lambda b: dgetrs(factors, pivot, b)[0]
 
 
-def _sparse(plan: WholePlan, values: Floats) -> Solve | None:
+def _sparse(plan: FullPlan, values: Floats) -> Solve | None:
     """SuperLU's factors."""
     from scipy.sparse import csc_matrix
     from scipy.sparse.linalg import splu

@@ -1,4 +1,4 @@
-"""Parts of a body-wise step for a loop in Python: what ``maximal.step.rollout`` does in one call, cut at its solver.
+"""Parts of a maximal step for a loop in Python: what ``maximal.step.rollout`` does in one call, cut at its solver.
 
 The parts are the same sweeps, in the same order; between them Python solves the linear system
 (``maximal.full_system.system``). ``touch`` is (T, limits, number of contacts); a mechanism without contacts and limits
@@ -19,7 +19,7 @@ from leastaction.dynamics.forward import make_work
 from leastaction.galerkin.step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, farthest
 from leastaction.jit.calls import call_control
 from leastaction.jit.decorators import entry
-from leastaction.loops.nodes import make_link_rows
+from leastaction.loops.nodes import make_loop_rows
 from leastaction.maximal.arrival import arrive, make_arrival
 from leastaction.maximal.barrier import START, find, find_missed, hold_all, scales, too_far
 from leastaction.maximal.bodies import keep_bodies, make_bodies, move_bodies, out_of_hand, shift_of, shifted
@@ -45,7 +45,7 @@ from leastaction.maximal.full_system.system import (
     spread,
 )
 from leastaction.maximal.graph import clear_couplings, make_blocks, node_count
-from leastaction.maximal.loops import keep_links, link_blocks, move_links
+from leastaction.maximal.loops import keep_loops, loop_blocks, move_loops
 from leastaction.maximal.rates import coupled_rates, make_rates
 from leastaction.maximal.residual import begin, evaluate, rounding_of
 from leastaction.maximal.springs import free_blocks
@@ -66,7 +66,7 @@ PLAIN, STARTING, INSIDE = 0, 1, 2
 def make_room(system, plan, kept, x):
     """Scratch memory of a rollout: bodies, couplings, forces, constraints, contacts, rates."""
     B, f = make_bodies(system.tree, x, node_count(plan)), make_work(system, x)
-    L, M = make_link_rows(system.loops, system.constraints, system.tree, 2, False), make_rates(plan, system.tree, x)
+    L, M = make_loop_rows(system.loops, system.constraints, system.tree, 2, False), make_rates(plan, system.tree, x)
     T = make_touch(True, kept)
     return B, make_blocks(plan), f, L, T, M, make_arrival(T, plan, system.tree, x)
 
@@ -165,7 +165,7 @@ def assemble(touch, system, plan, now, kappa, exact, Z, lam, room, res, values):
     clear_couplings(plan, E, B.W)
     spring_blocks(system.forces, plan, B, E, h)
     free_blocks(system, plan, B, E, h)
-    link_blocks(system.loops, plan, h, B, E, L)
+    loop_blocks(system.loops, plan, h, B, E, L)
     points_of(system.tree, B, Z.r)
     put_bodies(system.tree, Z, B, h, res, values)
     put_joints(Z, B, lam, res, values)
@@ -184,7 +184,7 @@ def direct(touch, system, plan, Z, z, exact, room):
     T, limits, count = touch
     spread(system.tree, Z, B, z)
     keep_bodies(system.tree, B)
-    keep_links(system.loops, L)
+    keep_loops(system.loops, L)
     return contact_directions(count, T, limits, B.x1, B.y, B.eta) if exact else math.inf
 
 
@@ -194,7 +194,7 @@ def advance(touch, system, plan, alpha, back, s0, g0, exact, room):
     B, _, _, L, _, _, _ = room
     T, limits, count = touch
     move_bodies(system.tree, B, alpha)
-    move_links(system.loops, plan, B, L, alpha)
+    move_loops(system.loops, plan, B, L, alpha)
     if exact:
         move_contacts(count, T, limits, alpha)
         if back > 0.0:

@@ -1,4 +1,4 @@
-"""The whole linear system of a body-wise step: bodies, joints, loops, contacts and limits as nodes of one graph.
+"""The whole linear system of a step of ``Maximal``: bodies, joints, loops, contacts and limits as nodes of one graph.
 
 The unknowns of Bruedigam et al. 2020 and 2023: a twist for every body, multipliers for every joint, loop and
 constraint, forces for every contact and limit. The matrix is written block by block into an array ``values``, in the
@@ -46,7 +46,7 @@ LINK_B, LINK_A, LINK_M, LINK_EB, LINK_EA, LINK_EJ = 0, 1, 2, 3, 4, 5
 LINK_BB, LINK_BA, LINK_AB, LINK_AA, LINK_JB, LINK_BJ, LINK_JA, LINK_AJ, LINK_ROWS = 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 
-class Whole(NamedTuple):
+class FullSystem(NamedTuple):
     """Plan of a whole system and its scratch memory; see the symbol table of this file."""
 
     links: Ints
@@ -310,7 +310,7 @@ def entry_of(E, slot, a, b):
 # --- couplings, contacts, limits ------------------------------------------------------------------------------------
 @optional(None)
 def put_couplings(plan, Z, B, E, res, values):
-    """Springs between bodies, loops and constraints, as ``spring_blocks`` and ``link_blocks`` left them."""
+    """Springs between bodies, loops and constraints, as ``spring_blocks`` and ``loop_blocks`` left them."""
     for k in range(Z.copies.shape[0]):
         slot, place, i, j = Z.copies[k, 0], Z.copies[k, 1], Z.copies[k, 2], Z.copies[k, 3]
         rows, columns = Z.copies[k, 4], Z.copies[k, 5]
