@@ -27,7 +27,7 @@ from leastaction.solve.dense import proximal_solve
 from leastaction.tree.articulated import eliminate, expand, reduce
 from leastaction.tree.coordinates import forces_in, positions_out, rates_out
 from leastaction.tree.kinematics import outward
-from leastaction.tree.layout import Floats, Ints
+from leastaction.tree.layout import Floats, Ints, System, Tree
 
 
 class Work(NamedTuple):
@@ -141,3 +141,11 @@ def pair_sizes(tree, w):
         row = ld6(w.G, k, 0)
         size = mobility(tree.const, w.own, w.P, w.ends[k, 0], row) + mobility(tree.const, w.own, w.P, w.ends[k, 1], row)
         w.size[k] = size_or_one(size)
+
+
+@memory
+def with_constants(system, const):
+    """The same mechanism with other constants of its tree; arrays are returned, so references must be counted."""
+    t = system.tree
+    tree = Tree(t.rows, const, t.rates, t.armature, t.gravity, t.origin, t.moves, t.splines)
+    return System(tree, system.coordinates, system.passive, system.forces, system.loops, system.constraints)

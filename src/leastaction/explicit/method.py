@@ -8,15 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.failures import failure_of
 from leastaction.methods.memory import Field
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
-
-FAILURES = {
-    1: "the state is no longer finite, or grows without bound; take a smaller dt, or check forces and control",
-    2: "the equations of the closed loops are singular; take a smaller dt, or check the mechanism's position",
-    3: "a joint left its spline at an open end",
-}
 
 
 def enter_rows(model: Model, state: State) -> Memory:
@@ -86,4 +81,4 @@ class Explicit(Method):
             control.array[k : k + steps], address, q, v,
         )  # fmt: skip
         rows = saved_rows(k, done, every)
-        return Chunk(done, FAILURES.get(status), q[:rows], v[:rows], {"evaluations": done * self.evaluations})
+        return Chunk(done, failure_of(status), q[:rows], v[:rows], {"evaluations": done * self.evaluations})

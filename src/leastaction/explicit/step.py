@@ -13,6 +13,7 @@ import numpy as np
 from leastaction.dynamics.forward import acceleration, make_work
 from leastaction.jit.calls import call_control
 from leastaction.jit.decorators import entry, sweep
+from leastaction.jit.status import DONE, LEFT_SPLINE, NOT_FINITE, SINGULAR_LOOPS
 from leastaction.solve.clock import tick
 from leastaction.spatial._source.so3 import dexp_inv_times, quat_exp, quat_mul, quat_normalize
 from leastaction.tree.arrays import all_finite, copy
@@ -21,7 +22,6 @@ from leastaction.tree.layout import BALL, IU, IX, KIND
 from leastaction.tree.splines import on_splines
 
 # What a rollout returns besides the number of steps done.
-DONE, NOT_FINITE, SINGULAR_LOOPS, LEFT_SPLINE = 0, 1, 2, 3
 
 
 @sweep

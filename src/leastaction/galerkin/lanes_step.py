@@ -20,15 +20,16 @@ from leastaction.dynamics.forward import make_work
 from leastaction.forces.joints import joint_forces
 from leastaction.galerkin.lanes import direction_lanes, make_lane_work
 from leastaction.galerkin.residual import Nodes, gravity, move, next_momentum, place, residual
-from leastaction.galerkin.step import EULER, HOLD, NOT_CONVERGED, NOT_FINITE, QUADRATIC, extrapolation
+from leastaction.galerkin.step import EULER, HOLD, NOT_CONVERGED, NOT_FINITE, QUADRATIC
 from leastaction.jit.calls import call_law
 from leastaction.jit.decorators import entry, kernel, memory, sweep
 from leastaction.jit.lanes import LANES, ld, ld1, ld3, ld6, number, st, st1, st3, st6
 from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS, MOST
+from leastaction.solve.guess import extrapolation
 from leastaction.spatial._source.scalar import absolute, pick
-from leastaction.tree.articulated import clear, eliminate, expand
 from leastaction.tree.coordinates import forces_in, positions_out, rates_out
-from leastaction.tree.kinematics import arm_of, inertias, kinematics, set_origin
+from leastaction.tree.kinematics import arm_of, set_origin
+from leastaction.tree.lanes import lane_rates, load_lanes, store_lanes
 from leastaction.tree.layout import IU, IX, Floats
 
 
@@ -74,16 +75,6 @@ def make_search(nx, nu):
 
 
 # --- parts of a step -------------------------------------------------------------------------------------------------
-@sweep
-def lane_rates(tree, x, p, f, u):
-    """u (nu, 4) = M^-1 p."""
-    kinematics(tree, x, f.P, f.S)
-    inertias(tree, x, f.P, f.M)
-    clear(p, f.F, 6)
-    eliminate(tree, f.S, f.M, f.A, f.F, p, f.U, f.y)
-    expand(tree, f.S, f.U, f.y, f.Z, u)
-
-
 @sweep
 def lane_impulses(system, nodes, x, w, f, g):
     """w.tau at both nodes: control, springs, dampers and laws; and their derivatives by the rates at the start."""
@@ -276,22 +267,6 @@ def finish_step(tree, x, p, past, w, g, status, first, k, done):
 
 
 # --- rollouts --------------------------------------------------------------------------------------------------------
-@kernel
-def load_lanes(many, first, count, some):
-    """some (k, 4) from rows first.. of many (environments, k); lanes beyond ``count`` are copies of the last one."""
-    for e in range(LANES):
-        for k in range(some.shape[0]):
-            some[k, e] = many[first + min(e, count - 1), k]
-
-
-@kernel
-def store_lanes(some, first, count, many):
-    """Rows first.. of many from the lanes that are environments of their own."""
-    for e in range(count):
-        for k in range(some.shape[0]):
-            many[first + e, k] = some[k, e]
-
-
 @kernel
 def save_lanes(system, x, p, f, u, g, first, row, out_q, out_v):
     """The user's states of the lanes that are alive."""

@@ -12,9 +12,11 @@ from leastaction.galerkin.derivative import Nodes, Step, step_derivative
 from leastaction.galerkin.flight_derivative import RelativeStep, flight_of
 from leastaction.galerkin.loops_derivative import linked_derivative
 from leastaction.galerkin.parameters_derivative import parameter_columns
+from leastaction.jit.status import Status
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
 from leastaction.methods.closing import check_closed, row_count
 from leastaction.methods.derivative import StepDerivative
+from leastaction.methods.failures import failure_of
 from leastaction.methods.memory import TINY, Field, numbers
 from leastaction.methods.parameters import PARAMETERS, collect, columns
 from leastaction.model.checks import FloatArray
@@ -22,11 +24,6 @@ from leastaction.model.model import Model, State
 from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Newton, solver_from
 from leastaction.tree.layout import POINT_SPRING
 
-_FAILURES = {
-    1: "the root finder did not converge ({iterations} iterations allowed); take a smaller dt",
-    2: "the state is no longer finite, or grows without bound; take a smaller dt, or check forces and control",
-    3: "the constraints leave no velocity; they contradict each other here",
-}
 _GUESSES = {"hold": 0, "euler": 1, "quadratic": 2, "dynamics": 3, "cubic": 4}
 _KINDS = {"newton": 0, "riqn": 1, "broyden": 2, "dense": 3}
 
@@ -127,7 +124,7 @@ class Galerkin(Method):
 
         q, v = np.zeros(model.nq), np.zeros(model.nv)
         if not legendre.leave(model.system, 0.0, memory["x"], memory["p"], q, v):
-            raise ConvergenceError(f"{self.label}: {_FAILURES[3]}")
+            raise ConvergenceError(f"{self.label}: {failure_of(Status.NO_RATES)}")
         return q, v
 
     def rollout(
@@ -153,7 +150,7 @@ class Galerkin(Method):
             _GUESSES[self.guess], _KINDS[self.solver.name], self.solver.tolerance, self.solver.iterations, q, v, count,
         )  # fmt: skip
         rows = saved_rows(k, done, every)
-        failure = _FAILURES[status].format(iterations=self.solver.iterations) if status else None
+        failure = failure_of(status, iterations=self.solver.iterations)
         return counted_chunk(done, failure, q[:rows], v[:rows], count)
 
     def linearize(

@@ -11,24 +11,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from leastaction.dynamics.forward import make_work
+from leastaction.dynamics.forward import make_work, with_constants
 from leastaction.dynamics.legendre import momenta
 from leastaction.forces.impulses import has_forces
 from leastaction.galerkin.linear import settle_step
 from leastaction.galerkin.residual import Nodes, make_step_work
 from leastaction.galerkin.step import load_multipliers
-from leastaction.jit.decorators import entry, memory
+from leastaction.jit.decorators import entry
 from leastaction.loops.nodes import count_rows, make_loop_nodes
 from leastaction.tree.arrays import copy
-from leastaction.tree.layout import System, Tree
-
-
-@memory
-def with_constants(system, const):
-    """The same mechanism with other constants of its tree; arrays are returned, so references must be counted."""
-    t = system.tree
-    tree = Tree(t.rows, const, t.rates, t.armature, t.gravity, t.origin, t.moves, t.splines)
-    return System(tree, system.coordinates, system.passive, system.forces, system.loops, system.constraints)
 
 
 @entry

@@ -35,6 +35,7 @@ from leastaction.galerkin.residual import Nodes, gravity, move, next_momentum, p
 from leastaction.jit.calls import call_control
 from leastaction.jit.decorators import PART_OPTIONS, either, entry, kernel, optional, sweep
 from leastaction.jit.lanes import ldp, stp
+from leastaction.jit.status import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE
 from leastaction.loops.nodes import (
     add_multipliers,
     balanced,
@@ -45,6 +46,7 @@ from leastaction.loops.nodes import (
     loop_impulses,
     make_loop_nodes,
     measure,
+    pulled,
     push_row,
     solve_loops,
     take_loops_care,
@@ -52,14 +54,14 @@ from leastaction.loops.nodes import (
 )
 from leastaction.solve.clock import tick
 from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
+from leastaction.solve.guess import extrapolation
 from leastaction.spatial._source.so3 import mrp_to_quat, quat_conj, quat_mul, quat_normalize, quat_to_mrp
 from leastaction.tree.arrays import all_finite, copy, vec3
 from leastaction.tree.coordinates import positions_out, rates_out
-from leastaction.tree.kinematics import arm_of, set_origin
-from leastaction.tree.layout import BALL, IU, IX, KIND, PRISMATIC
+from leastaction.tree.kinematics import arm_of, farthest, set_origin
+from leastaction.tree.layout import BALL, IU, IX, KIND
 
 # What a rollout returns besides the number of steps done.
-DONE, NOT_CONVERGED, NOT_FINITE, NO_RATES = 0, 1, 2, 3
 
 # Guesses of the first iterate.
 HOLD, EULER, QUADRATIC, DYNAMICS, CUBIC = 0, 1, 2, 3, 4
@@ -153,30 +155,6 @@ def tolerance(tree, nodes, x, p, w, rtol):
     # angles that have turned far are rounded more coarsely, and with them every pose
     rounding = (1.0e-15 * math.sqrt(float(p.size)) + 4.0e-16 * farthest(tree, x)) * (push + scale) + 1.0e-300
     return rtol * scale + rounding, rounding, reach, arm
-
-
-@kernel
-def farthest(tree, x):
-    """Largest angle of a screw."""
-    largest = 0.0
-    for i in range(1, tree.rows.shape[0]):
-        if tree.rows[i, KIND] != BALL and tree.rows[i, KIND] != PRISMATIC:
-            largest = max(largest, abs(x[tree.rows[i, IX]]))
-    return largest
-
-
-@optional(0.0)
-def pulled(loops, L, reach, arm):
-    """Rounding of the impulses of the constraints: of their torques about the origin, and of forces with ``arm``."""
-    largest, m = 0.0, L.kind.size
-    for a in range(L.lam.shape[0]):
-        for k in range(m):
-            turn, push = 0.0, 0.0
-            for e in range(0, L.G.shape[1], 6):
-                for c in range(e, e + 3):
-                    turn, push = max(turn, abs(L.G[a * m + k, c])), max(push, abs(L.G[a * m + k, c + 3]))
-            largest = max(largest, abs(L.lam[a, k]) * (turn + (arm + reach) * push))
-    return 1.0e-15 * largest
 
 
 @optional(0.0)
@@ -339,25 +317,6 @@ def lagrange(c, e, x):
         if j != e:
             v *= (x - c[j]) / (c[e] - c[j])
     return v
-
-
-@kernel
-def extrapolation(h, lengths, known):
-    """Coefficients by which the last displacements give the next: mean rates of up to three steps, extrapolated."""
-    # middles of the last steps; this one's is h / 2
-    m1 = -0.5 * lengths[0]
-    m2 = -lengths[0] - 0.5 * lengths[1]
-    m3 = -lengths[0] - lengths[1] - 0.5 * lengths[2]
-    x, r1, r2, r3 = 0.5 * h, h / lengths[0], h / lengths[1], h / lengths[2]
-    if known < 2:
-        return r1, 0.0, 0.0
-    if known == 2:
-        return r1 * (x - m2) / (m1 - m2), r2 * (x - m1) / (m2 - m1), 0.0
-    return (
-        r1 * (x - m2) * (x - m3) / ((m1 - m2) * (m1 - m3)),
-        r2 * (x - m1) * (x - m3) / ((m2 - m1) * (m2 - m3)),
-        r3 * (x - m1) * (x - m2) / ((m3 - m1) * (m3 - m2)),
-    )
 
 
 @kernel

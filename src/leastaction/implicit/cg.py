@@ -31,6 +31,7 @@ from leastaction.implicit.stage import dynamics, make_stage
 from leastaction.jit.calls import call_control
 from leastaction.jit.decorators import entry, kernel, memory, sweep
 from leastaction.jit.lanes import ld3, ld6, st6
+from leastaction.jit.status import DONE, NOT_CONVERGED, NOT_FINITE
 from leastaction.solve.clock import tick
 from leastaction.solve.counts import EVALUATIONS, ITERATIONS, LAST, MOST, TOTALS
 from leastaction.spatial._source.vector import (
@@ -54,7 +55,6 @@ from leastaction.tree.kinematics import inward, velocities
 from leastaction.tree.layout import BALL, IU, KIND, MASS, PARENT, Floats, Ints
 
 # What a rollout returns besides the number of steps done.
-DONE, NOT_CONVERGED, NOT_FINITE = 0, 1, 2
 
 
 class GradientWork(NamedTuple):

@@ -11,9 +11,11 @@ import numpy as np
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.galerkin.loops_derivative import Tangent
 from leastaction.implicit.loops_adjoint import backward as linked_backward
+from leastaction.jit.status import Status
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
 from leastaction.methods.closing import check_closed, row_count
 from leastaction.methods.derivative import StepDerivative
+from leastaction.methods.failures import failure_of
 from leastaction.methods.memory import Field, numbers
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State
@@ -207,18 +209,10 @@ class Implicit(Method):
 
     def _failure(self, model: Model, status: int, row: int) -> str | None:
         """Why a rollout stopped, in words."""
-        if status == 3:
-            joint = joint_of_row(model, row)
-            return (
-                f"joint '{joint}' is at a singularity of its Euler chart '{self.chart}'; "
-                'chart="euler" changes to another one in time, chart="exp" has none'
-            )
-        return {
-            0: None,
-            1: f"Newton did not converge ({self.solver.iterations} iterations allowed); take a smaller dt",
-            2: "the state is no longer finite, or grows without bound; take a smaller dt, or check forces and control",
-            4: "a joint left its spline at an open end",
-        }[status]
+        return failure_of(
+            status, solver="Newton", iterations=self.solver.iterations, chart=self.chart,
+            joint=joint_of_row(model, row) if status == Status.SINGULAR_CHART else "",
+        )  # fmt: skip
 
 
 def one_form(model: Model) -> System:
@@ -470,8 +464,8 @@ class LinearlyImplicitEuler(Implicit):
 
     def _failure(self, model: Model, status: int, row: int) -> str | None:
         """Why a rollout stopped, in words."""
-        if status == 1 and self.linear == "cg":
+        if status == Status.NOT_CONVERGED and self.linear == "cg":
             return "conjugate gradients did not converge, or a joint turns too far; take a smaller dt, or linear=direct"
-        if status == 1:
+        if status == Status.NOT_CONVERGED:
             return "the matrix of the step is singular, or a joint turns too far in it; take a smaller dt"
         return super()._failure(model, status, row)

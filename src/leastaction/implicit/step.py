@@ -42,6 +42,7 @@ from leastaction.implicit.stage import (
 )
 from leastaction.jit.calls import call_control
 from leastaction.jit.decorators import entry, kernel, sweep
+from leastaction.jit.status import DONE, LEFT_SPLINE, NOT_CONVERGED, NOT_FINITE, SINGULAR_CHART
 from leastaction.solve.clock import tick
 from leastaction.solve.counts import ITERATIONS, LAST, MOST, TOTALS
 from leastaction.solve.dense import lu_factor, lu_solve
@@ -52,7 +53,6 @@ from leastaction.tree.layout import Floats, Ints
 from leastaction.tree.splines import on_splines
 
 # What a rollout returns besides the number of steps done.
-DONE, NOT_CONVERGED, NOT_FINITE, SINGULAR_CHART, LEFT_SPLINE = 0, 1, 2, 3, 4
 
 # Methods.
 BDF1, BDF2, SDIRK2, LINEAR = 0, 1, 2, 3

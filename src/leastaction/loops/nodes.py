@@ -438,3 +438,17 @@ def project_rates(loops, system, t, f, L, u):
         for k in range(m):
             u[d] += L.dlam[k] * L.Y[k, d]
     return True
+
+
+@optional(0.0)
+def pulled(loops, L, reach, arm):
+    """Rounding of the impulses of the constraints: of their torques about the origin, and of forces with ``arm``."""
+    largest, m = 0.0, L.kind.size
+    for a in range(L.lam.shape[0]):
+        for k in range(m):
+            turn, push = 0.0, 0.0
+            for e in range(0, L.G.shape[1], 6):
+                for c in range(e, e + 3):
+                    turn, push = max(turn, abs(L.G[a * m + k, c])), max(push, abs(L.G[a * m + k, c + 3]))
+            largest = max(largest, abs(L.lam[a, k]) * (turn + (arm + reach) * push))
+    return 1.0e-15 * largest

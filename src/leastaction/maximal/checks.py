@@ -7,21 +7,11 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError
+from leastaction.jit.status import Status
 from leastaction.maximal.limits import bound_name, check_bounds
+from leastaction.methods.failures import failure_of
 from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.model import Model
-
-FAILURES = {
-    1: "the root finder did not converge ({iterations} iterations allowed){contact}; take a smaller dt",
-    2: "the state is no longer finite, or grows without bound; take a smaller dt, or check forces and control",
-    3: "the constraints leave no velocity; they contradict each other here",
-    4: "body '{body}' turns by 90 degrees or more in one step, where the discrete momentum has its maximum; "
-    "take a smaller dt",
-    5: "something strikes",
-    6: "the step has a solution, but its derivative was not found: the linear equations for it are singular here, or "
-    "so stiff that their residual does not become small; take a smaller dt",
-}
-"""Why a step was not taken, by the status of ``maximal.step.rollout``, or not differentiated."""
 
 # Bodies of a first state that interpenetrate by more than this, in metres, are refused. A state that a run has left, as
 # a cylinder that rolls 2e-6 m deep, may begin another one; what is deeper is taken back as within a run.
@@ -94,7 +84,7 @@ def _approach(model: Model, q: FloatArray, poses: FloatArray, rows: Any, normal:
     return bool((np.abs(change) > _ALONG * size).any())
 
 
-def failure_words(model: Model, touching: Any, status: int, row: int, iterations: int, fast: str) -> str:
+def failure_words(model: Model, touching: Any, status: int, row: int, iterations: int, fast: str) -> str | None:
     """Why a step was not taken, with the contact, limit or body that is to blame.
 
     Args:
@@ -106,12 +96,15 @@ def failure_words(model: Model, touching: Any, status: int, row: int, iterations
         fast: words for a body that turns fast, where neither contact nor bound is to blame.
     """
     where = fast
-    if status == 1 and touching is not None and row > 0:
+    if status == Status.NOT_CONVERGED and touching is not None and row > 0:
         a, b = touching.table.names[row - 1]
         where = f", worst at the contact of '{a}' and {'the ground' if b == WORLD else repr(b)}"
-    if status == 1 and row < 0:
+    if status == Status.NOT_CONVERGED and row < 0:
         where = f", worst at {bound_name(model, -1 - row)}"
-    return FAILURES[status].format(iterations=iterations, body=body_of_row(model, row), contact=where)
+    return failure_of(
+        status, iterations=iterations, where=where, body=body_of_row(model, row),
+        part="one step, where the discrete momentum has its maximum",
+    )  # fmt: skip
 
 
 def body_of_row(model: Model, row: int) -> str:

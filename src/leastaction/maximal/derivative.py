@@ -109,7 +109,7 @@ class Problem:
     def leave(self, owner: Model, x: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The user's state from that of a model's rows."""
         from leastaction.dynamics import legendre
-        from leastaction.galerkin.step import NO_RATES
+        from leastaction.jit.status import NO_RATES
 
         q, v = np.zeros(self.model.nq), np.zeros(self.model.nv)
         good = legendre.leave(owner.system, self.state.t + self.dt, x, p, q, v)

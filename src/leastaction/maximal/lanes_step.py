@@ -14,10 +14,9 @@ import math
 import numpy as np
 
 from leastaction.dynamics.forward import make_work
-from leastaction.galerkin.lanes_step import lane_rates, load_lanes, store_lanes
-from leastaction.galerkin.step import NOT_CONVERGED, NOT_FINITE, extrapolation
 from leastaction.jit.decorators import entry, kernel
 from leastaction.jit.lanes import LANES, ld, ld1, st, st1
+from leastaction.jit.status import NOT_CONVERGED, NOT_FINITE, TURNED_TOO_FAR
 from leastaction.maximal.bodies import end_momenta, move_bodies, out_of_hand, shift_of, shifted
 from leastaction.maximal.forces import joint_end, weights
 from leastaction.maximal.lanes import (
@@ -47,11 +46,13 @@ from leastaction.maximal.recursion import inward_bodies, outward_bodies
 from leastaction.maximal.residual import tolerances
 from leastaction.maximal.springs import free_blocks
 from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS, MOST
+from leastaction.solve.guess import extrapolation
 from leastaction.spatial._source.scalar import pick
 from leastaction.tree.coordinates import positions_out, rates_out
+from leastaction.tree.lanes import lane_rates, load_lanes, store_lanes
 
 # As in ``maximal.step``.
-TURNED_TOO_FAR, LEAST_COSINE = 4, 0.0
+LEAST_COSINE = 0.0
 
 
 @kernel

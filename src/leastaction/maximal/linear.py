@@ -30,8 +30,8 @@ import numpy as np
 
 from leastaction.dynamics.forward import make_work
 from leastaction.dynamics.legendre import rates_of
-from leastaction.galerkin.step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE
 from leastaction.jit.decorators import entry, optional, sweep
+from leastaction.jit.status import DONE, NO_DERIVATIVE, NO_RATES, NOT_CONVERGED, NOT_FINITE, TURNED_TOO_FAR
 from leastaction.loops.nodes import count_rows, make_loop_nodes
 from leastaction.maximal.arrival import make_arrival
 from leastaction.maximal.arrival_linear import (
@@ -84,7 +84,7 @@ from leastaction.maximal.moves import (
 )
 from leastaction.maximal.residual import begin, evaluate
 from leastaction.maximal.springs import free_blocks
-from leastaction.maximal.step import TURNED_TOO_FAR, finish, guess, solve_step, turned_too_far
+from leastaction.maximal.step import finish, guess, solve_step, turned_too_far
 from leastaction.solve.minimal_residual import improve, make_residuals, weigh
 from leastaction.tree.arrays import all_finite, copy
 from leastaction.tree.layout import MASS
@@ -97,9 +97,6 @@ TOLERATED, NEAR = 1.0e-5, 1.0e-10
 
 # Corrections at most, besides the number of unknowns.
 MORE = 8
-
-# Besides the status of ``maximal.step``.
-NO_DERIVATIVE = 6
 
 
 @optional(True)

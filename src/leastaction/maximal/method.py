@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from leastaction.contact.layout import CONTACT_COLUMNS
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.jit.callbacks import control_at
-from leastaction.maximal.checks import FAILURES, check_apart, failure_words, too_fast
+from leastaction.jit.status import Status
+from leastaction.maximal.checks import check_apart, failure_words, too_fast
 from leastaction.maximal.derivative import PARAMETERS, NoStepError, Problem, step_derivative
 from leastaction.maximal.fourth.method import SUPPORTS as FOURTH
 from leastaction.maximal.fourth.method import past_fields, past_of, roll
@@ -35,14 +36,13 @@ from leastaction.methods.base import (
 )
 from leastaction.methods.closing import check_closed
 from leastaction.methods.derivative import StepDerivative
+from leastaction.methods.failures import failure_of
 from leastaction.methods.memory import Field
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.contacts import ContactTable, contact_table
 from leastaction.model.couplings import elimination, spring_pairs
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import InteriorPoint, Newton, solver_from
-
-_STRIKES = FAILURES[5]
 
 # A step with contacts that finds no solution is taken again in so many parts.
 _PARTS = (2, 4, 8, 16)
@@ -182,7 +182,7 @@ class Maximal(Method):
 
         q, v = np.zeros(model.nq), np.zeros(model.nv)
         if not legendre.leave(model.system, 0.0, memory["x"], memory["p"], q, v):
-            raise ConvergenceError(f"{self.label}: {FAILURES[3]}")
+            raise ConvergenceError(f"{self.label}: {failure_of(Status.NO_RATES)}")
         return q, v
 
     def rollout(
@@ -230,7 +230,7 @@ class Maximal(Method):
         note(found)
         while parts[-1].failure is not None and touch_of(model) is not None:
             more: FloatArray | None = None
-            if parts[-1].failure == _STRIKES:
+            if parts[-1].status == Status.STRIKES:
                 chunk, more = self._impact_step(model, memory, clock, k + done, every, control)
                 parts.append(chunk)
             if parts[-1].failure is not None:
@@ -348,7 +348,7 @@ class Maximal(Method):
             for i in range(parts):
                 short = Clock(t + i * h / parts, h / parts)
                 part, found = self._roll(model, trial, short, 0, 1, 1, held, logged=True)
-                if part.failure == _STRIKES:
+                if part.status == Status.STRIKES:
                     part, more = self._impact_step(model, trial, short, 0, 1, held)
                     found = [more]
                 each += found
@@ -443,7 +443,7 @@ class Maximal(Method):
             if not nullspace and not seen and steps > 0:
                 # what the others leave to look at is one step
                 none = np.zeros((0, model.nq)), np.zeros((0, model.nv)), {"iterations": 0, "restarts": 0}
-                return Chunk(0, _STRIKES, *none, np.zeros(0, dtype=np.int64)), []
+                return Chunk(0, failure_of(Status.STRIKES), *none, np.zeros(0, dtype=np.int64), 0, Status.STRIKES), []
             rest = self._rest(model)
         rows = saved_rows(k, steps, every)
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
@@ -465,10 +465,10 @@ class Maximal(Method):
         failure = None
         if status:
             fast = ""
-            if status == 1 and row == 0:
+            if status == Status.NOT_CONVERGED and row == 0:
                 fast = too_fast(model, *self.state(model, memory), clock.length(k + done))
             failure = failure_words(model, touching, status, row, iterations, fast)
-        chunk = counted_chunk(done, failure, q[:rows], v[:rows], count)
+        chunk = counted_chunk(done, failure, q[:rows], v[:rows], count, status)
         if touching is not None:
             # an interior point has no line search, and counts no evaluations
             chunk.counters = {"iterations": chunk.counters["iterations"], "restarts": chunk.counters["backtracks"]}

@@ -12,10 +12,10 @@ import numpy as np
 
 from leastaction.dynamics.forward import make_work
 from leastaction.dynamics.legendre import to_parent_axes
-from leastaction.galerkin.step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, extrapolation, farthest
 from leastaction.jit.calls import call_control
 from leastaction.jit.decorators import either, entry, kernel, sweep
 from leastaction.jit.lanes import ld9
+from leastaction.jit.status import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, STRIKES, TURNED_TOO_FAR
 from leastaction.loops.nodes import make_loop_rows
 from leastaction.maximal.arrival import arrive, make_arrival
 from leastaction.maximal.barrier import LOOKS, find, find_missed, hold_all, solve_contact
@@ -40,13 +40,11 @@ from leastaction.maximal.springs import free_blocks
 from leastaction.maximal.strikes import strikes, take_back
 from leastaction.solve.clock import tick
 from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
+from leastaction.solve.guess import extrapolation
 from leastaction.tree.arrays import all_finite, copy
 from leastaction.tree.coordinates import positions_out, rates_out
-from leastaction.tree.kinematics import kinematics
+from leastaction.tree.kinematics import farthest, kinematics
 from leastaction.tree.layout import MASS
-
-# What a rollout returns besides the statuses of ``galerkin.step``.
-TURNED_TOO_FAR, STRIKES = 4, 5
 
 # Cosine of the largest rotation of a body in one step: 90 degrees, where the discrete momentum has its maximum.
 LEAST_COSINE = 0.0

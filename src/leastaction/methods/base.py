@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from leastaction.contact.layout import CONTACT_COLUMNS
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.jit.callbacks import Callback, control_at
+from leastaction.jit.status import Status
 from leastaction.methods.memory import Field, check_memory
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
@@ -116,6 +117,7 @@ class Chunk:
         iterations: iterations of the root finder from the start of the call up to each saved row, or None where the
             method has none.
         most: most iterations of one step; 0 where the method has none.
+        status: why it stopped, as a method asks for it that goes on from there.
     """
 
     steps: int
@@ -125,6 +127,7 @@ class Chunk:
     counters: dict[str, int] = field(default_factory=dict)
     iterations: IntArray | None = None
     most: int = 0
+    status: int = Status.DONE
 
 
 def new_counts(rows: int) -> IntArray:
@@ -132,12 +135,14 @@ def new_counts(rows: int) -> IntArray:
     return np.zeros(TOTALS + rows, dtype=np.int64)
 
 
-def counted_chunk(steps: int, failure: str | None, q: FloatArray, v: FloatArray, count: IntArray) -> Chunk:
+def counted_chunk(
+    steps: int, failure: str | None, q: FloatArray, v: FloatArray, count: IntArray, status: int = Status.DONE
+) -> Chunk:
     """What a rollout with a root finder did, from its rows and its counts."""
     counters = {
         "iterations": int(count[ITERATIONS]), "evaluations": int(count[EVALUATIONS]), "backtracks": int(count[CUTS]),
     }  # fmt: skip
-    return Chunk(steps, failure, q, v, counters, count[TOTALS : TOTALS + len(q)], int(count[MOST]))
+    return Chunk(steps, failure, q, v, counters, count[TOTALS : TOTALS + len(q)], int(count[MOST]), status)
 
 
 def joined(chunks: list[Chunk]) -> Chunk:
@@ -157,6 +162,7 @@ def joined(chunks: list[Chunk]) -> Chunk:
         counters,
         np.concatenate(iterations) if len(iterations) == len(chunks) else None,
         max(chunk.most for chunk in chunks),
+        chunks[-1].status,
     )
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from leastaction.dynamics.forward import make_work
+from leastaction.dynamics.forward import make_work, with_constants
 from leastaction.forces.columns import add_joint_derivatives, make_columns
 from leastaction.forces.joints import joint_forces
-from leastaction.galerkin.parameters import with_constants
 from leastaction.jit.decorators import entry
 from leastaction.trapezoid.newton import momentum_matrices
 from leastaction.trapezoid.residual import (

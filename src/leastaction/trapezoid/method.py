@@ -9,6 +9,7 @@ import numpy as np
 from leastaction.errors import ConvergenceError, ModelError
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
 from leastaction.methods.derivative import StepDerivative
+from leastaction.methods.failures import failure_of
 from leastaction.methods.memory import Field, numbers
 from leastaction.methods.parameters import PARAMETERS, collect, columns
 from leastaction.model.checks import FloatArray
@@ -134,12 +135,6 @@ class LieTrapezoid(Method):
 
     def _failure(self, status: int, last: int) -> str | None:
         """Why a rollout stopped, in words; ``last`` is the number of iterations of the last step."""
-        turn = "no joint and no body may turn by half a turn within one step"
-        other = "" if isinstance(self.solver, Newton) else ", or solver=leastaction.Newton()"
-        return {
-            0: None,
-            1: f"{type(self.solver).__name__} did not converge, after {last} of {self.solver.iterations} iterations; "
-            f"take a smaller dt{other} ({turn})",
-            2: "the state is no longer finite, or grows without bound; take a smaller dt, or check forces and control",
-            3: f"the first guess already turns too far: {turn}; take a smaller dt",
-        }[status]
+        other = "" if isinstance(self.solver, Newton) else "; solver=leastaction.Newton() may"
+        where = f", after {last} of {self.solver.iterations} iterations{other}"
+        return failure_of(status, solver=type(self.solver).__name__, where=where)

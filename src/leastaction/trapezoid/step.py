@@ -22,6 +22,7 @@ from leastaction.forces.joints import joint_forces
 from leastaction.jit.calls import call_control, call_law
 from leastaction.jit.decorators import entry, kernel, optional, sweep
 from leastaction.jit.lanes import st6
+from leastaction.jit.status import BAD_GUESS, DONE, NOT_CONVERGED, NOT_FINITE
 from leastaction.solve.clock import tick
 from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS, LAST, MOST, TOTALS
 from leastaction.spatial._source.so3 import quat_conj, quat_exp, quat_mul, quat_normalize, quat_rotate, quat_to_matrix
@@ -44,7 +45,6 @@ from leastaction.tree.kinematics import arm_of
 from leastaction.tree.layout import BALL, IU, IX, KIND, MASS
 
 # What a rollout returns besides the number of steps done.
-DONE, NOT_CONVERGED, NOT_FINITE, TOO_FAR = 0, 1, 2, 3
 
 # Root finders, and guesses of the first iterate.
 NEWTON, RIQN, BROYDEN, DENSE = 0, 1, 2, 3
@@ -211,7 +211,7 @@ def tolerance(tree, h, p, w, rtol):
 
 @sweep
 def solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, w, f, u, z, count):
-    """Root finding from the guess in w.xi; w.G must hold the impulses at q^k. Returns DONE, NOT_CONVERGED or TOO_FAR.
+    """Root finding from the guess in w.xi; w.G must hold the impulses at q^k. Returns DONE, NOT_CONVERGED or BAD_GUESS.
 
     RIQN takes every step in full (Algorithm 3). Newton goes back along its direction until the sum of squares descends;
     Broyden, whose direction need not descend, until it is below the largest of the last three; it forgets what it
@@ -272,7 +272,7 @@ def solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, 
     # rounding may stop the descent just above the tolerance
     if largest <= limit or (size_before <= 100.0 * rounding and largest <= 100.0 * rounding):
         return DONE
-    return NOT_CONVERGED if steps > 0 or inside else TOO_FAR
+    return NOT_CONVERGED if steps > 0 or inside else BAD_GUESS
 
 
 @kernel

@@ -281,3 +281,13 @@ def last_rate(tree, i):
     if i == 0:
         return -1
     return tree.rows[i, 3] + (2 if tree.rows[i, 1] == 3 else 0)
+
+
+@kernel
+def farthest(tree, x):
+    """Largest angle of a screw."""
+    largest = 0.0
+    for i in range(1, tree.rows.shape[0]):
+        if tree.rows[i, KIND] != BALL and tree.rows[i, KIND] != PRISMATIC:
+            largest = max(largest, abs(x[tree.rows[i, IX]]))
+    return largest

@@ -8,15 +8,12 @@ import numpy as np
 
 from leastaction.errors import ModelError
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
+from leastaction.methods.failures import failure_of
 from leastaction.methods.memory import Field, numbers
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import DenseNewton, Solver, solver_from
 
-_FAILURES = {
-    1: "Newton did not converge; take a smaller dt",
-    2: "the state is no longer finite, or grows without bound; take a smaller dt, or check forces and control",
-}
 _FORMS = ("explicit", "implicit")
 
 
@@ -90,4 +87,4 @@ class HermiteSimpson(Method):
             self.solver.iterations, q, v, count,
         )  # fmt: skip
         rows = saved_rows(k, done, every)
-        return counted_chunk(done, _FAILURES.get(status), q[:rows], v[:rows], count)
+        return counted_chunk(done, failure_of(status, solver="Newton"), q[:rows], v[:rows], count)

@@ -17,6 +17,7 @@ from leastaction.comparators.hermite_simpson.residual import (
 from leastaction.dynamics.forward import acceleration, make_work
 from leastaction.jit.calls import call_control
 from leastaction.jit.decorators import entry, kernel, sweep
+from leastaction.jit.status import DONE, NOT_CONVERGED, NOT_FINITE
 from leastaction.solve.clock import tick
 from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
 from leastaction.tree.arrays import all_finite, copy
@@ -25,7 +26,6 @@ from leastaction.tree.coordinates import positions_out, rates_out
 from leastaction.tree.kinematics import inertias, kinematics
 
 # What a rollout returns besides the number of steps done.
-DONE, NOT_CONVERGED, NOT_FINITE = 0, 1, 2
 
 # Relative residual below which a descent that stops is put down to rounding.
 STALL = 1.0e-9

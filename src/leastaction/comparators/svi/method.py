@@ -12,16 +12,13 @@ import numpy as np
 
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.failures import failure_of
 from leastaction.methods.memory import Field, numbers
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import RIQN, Broyden, DenseNewton, Solver, solver_from
 from leastaction.tree.layout import BALL, KIND
 
-_FAILURES = {
-    1: "the root finder did not converge; take a smaller dt",
-    2: "the state is no longer finite, or grows without bound; take a smaller dt",
-}
 _SOLVERS = {"riqn": 0, "dense": 1, "broyden": 2}
 _GUESSES = {"hold": 0, "euler": 1, "quadratic": 2, "zero": 3}
 
@@ -108,4 +105,4 @@ class SVI(Method):
         self.history = history[np.isfinite(history)].tolist()
         rows = saved_rows(k, done, every)
         counters = {"iterations": int(count[0]), "evaluations": int(count[1])}
-        return Chunk(done, _FAILURES.get(status), q[:rows], v[:rows], counters)
+        return Chunk(done, failure_of(status), q[:rows], v[:rows], counters)

@@ -28,6 +28,7 @@ from leastaction.dynamics.forward import make_work
 from leastaction.dynamics.legendre import tree_rates
 from leastaction.jit.decorators import entry, kernel, memory, sweep
 from leastaction.jit.lanes import ld3, ld6, ld9, st3, st6, st9
+from leastaction.jit.status import DONE, NOT_CONVERGED, NOT_FINITE
 from leastaction.solve.dense import lu_factor, lu_solve
 from leastaction.spatial._source.vector import (
     ad,
@@ -51,7 +52,6 @@ from leastaction.tree.kinematics import inertias, kinematics, turn
 from leastaction.tree.layout import COM, INERTIA, IU, IX, KIND, MASS, PARENT, PITCH, POS, PRISMATIC, Floats
 
 # What a rollout returns besides the number of steps done.
-DONE, NOT_CONVERGED, NOT_FINITE = 0, 1, 2
 
 # Root finders and guesses.
 RIQN, NEWTON, BROYDEN = 0, 1, 2

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from leastaction.jit.status import Status
 from leastaction.maximal.checks import body_of_row, too_fast
 from leastaction.methods.base import Chunk, Clock, Control, Memory, counted_chunk, new_counts, saved_rows
+from leastaction.methods.failures import failure_of
 from leastaction.methods.memory import TINY, Field, numbers
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
@@ -14,12 +16,6 @@ from leastaction.solve.solvers import Solver
 SUPPORTS = frozenset({"loops", "equality constraints"})
 """Features of a mechanism that order 4 honours."""
 
-_FAILURES = {
-    1: "the root finder did not converge ({iterations} iterations allowed){fast}; take a smaller dt",
-    2: "the state is no longer finite, or grows without bound; take a smaller dt, or check forces and control",
-    3: "the constraints leave no velocity; they contradict each other here",
-    4: "body '{body}' turns by 90 degrees or more in half a step, where other solutions begin; take a smaller dt",
-}
 
 # How rows of the nodes combine (see ``loops.nodes``): minus the rows of nodes 0 and 1 and the columns of
 # nodes 1 and 2 of b^T diag(w) b; there are no velocity constraints.
@@ -57,9 +53,12 @@ def roll(
     failure = None
     if status:
         fast = ""
-        if status == 1:
+        if status == Status.NOT_CONVERGED:
             here, rates = np.zeros(model.nq), np.zeros(model.nv)
             legendre.leave(model.system, clock.at(k + done), memory["x"], memory["p"], here, rates)
             fast = too_fast(model, here, rates, 0.5 * clock.length(k + done), "half a step")
-        failure = _FAILURES[status].format(iterations=solver.iterations, body=body_of_row(model, row), fast=fast)
+        failure = failure_of(
+            status, iterations=solver.iterations, where=fast, body=body_of_row(model, row),
+            part="half a step, where other solutions begin",
+        )  # fmt: skip
     return counted_chunk(done, failure, q[:rows], v[:rows], count)

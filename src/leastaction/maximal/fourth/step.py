@@ -16,16 +16,17 @@ import numpy as np
 
 from leastaction.dynamics.forward import make_work
 from leastaction.dynamics.legendre import rates_of, to_child_axes, to_parent_axes
-from leastaction.galerkin.step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, farthest, pulled
 from leastaction.jit.calls import call_control
 from leastaction.jit.decorators import entry, kernel, optional, sweep
 from leastaction.jit.lanes import ld6, st6
+from leastaction.jit.status import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, TURNED_TOO_FAR
 from leastaction.loops.nodes import (
     add_multipliers,
     balanced,
     clear_multipliers,
     keep_multipliers,
     make_loop_nodes,
+    pulled,
     solve_loops,
     take_loops_care,
     trust_loops,
@@ -41,11 +42,8 @@ from leastaction.spatial._source.so3 import mrp_to_quat, quat_mul, quat_normaliz
 from leastaction.spatial._source.vector import add6, dot6
 from leastaction.tree.arrays import all_finite, copy
 from leastaction.tree.coordinates import positions_out, rates_out
-from leastaction.tree.kinematics import set_origin
+from leastaction.tree.kinematics import farthest, set_origin
 from leastaction.tree.layout import BALL, IU, IX, KIND, MASS, PARENT, PRISMATIC, Floats
-
-# What a rollout returns besides the statuses of ``galerkin.step``, as ``maximal.step``.
-TURNED_TOO_FAR = 4
 
 # Cosine of half the largest rotation of a body between neighbouring nodes: 90 degrees.
 LEAST_COSINE = 0.7071067811865476

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError, UnsupportedError
+from leastaction.jit.status import DONE, NO_RATES, NOT_CONVERGED
 from leastaction.maximal.full_system.plan import Contact, FullPlan, planner_of
 from leastaction.maximal.full_system.solvers import LINEAR, LOOPS, solve_full_system
 from leastaction.maximal.limits import limit_table
@@ -21,7 +22,6 @@ from leastaction.model.model import Model
 from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
 
 # Statuses of ``maximal.step.rollout``.
-DONE, NOT_CONVERGED, NO_RATES = 0, 1, 3
 
 # The proximal term of ``maximal.loops``, relative to h^2 times the sizes of the rows.
 RHO = 1.0e-6

@@ -16,9 +16,9 @@ import math
 import numpy as np
 
 from leastaction.dynamics.forward import make_work
-from leastaction.galerkin.step import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, farthest
 from leastaction.jit.calls import call_control
 from leastaction.jit.decorators import entry
+from leastaction.jit.status import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, TURNED_TOO_FAR
 from leastaction.loops.nodes import make_loop_rows
 from leastaction.maximal.arrival import arrive, make_arrival
 from leastaction.maximal.barrier import START, find, find_missed, hold_all, scales, too_far
@@ -49,9 +49,10 @@ from leastaction.maximal.loops import keep_loops, loop_blocks, move_loops
 from leastaction.maximal.rates import coupled_rates, make_rates
 from leastaction.maximal.residual import begin, evaluate, rounding_of
 from leastaction.maximal.springs import free_blocks
-from leastaction.maximal.step import TURNED_TOO_FAR, finish, guess, take_over, turned_too_far
+from leastaction.maximal.step import finish, guess, take_over, turned_too_far
 from leastaction.tree.arrays import all_finite
 from leastaction.tree.coordinates import positions_out, rates_out
+from leastaction.tree.kinematics import farthest
 
 # What ``look`` finds: largest residual, its largest term, widest gap, merit parts, reach, rounding, farthest
 # coordinate; mean and largest product, those of friction and its largest force, largest |phi - s|, mean work of it.
