@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.galerkin.loops_derivative import Tangent
+from leastaction.methods.tangent import Tangent
 from leastaction.model.configuration import difference, retract
 from leastaction.reference.samples import chosen_tree
 from leastaction.spatial import so3

@@ -14,6 +14,7 @@ import numpy as np
 
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
+from leastaction.model.tables import pose_of
 from leastaction.spatial import quaternion, se3, so3
 from leastaction.tree.layout import BALL, IU, KIND, PARENT
 
@@ -267,11 +268,6 @@ def _free_derivatives(tables: Tables, a: int, j: int) -> tuple[FloatArray, Float
     out[:3, 3:] -= so3.hat(force)
     out[3:, 3:] -= so3.hat(torque)
     return out, T.T @ D @ T
-
-
-def pose_of(numbers: FloatArray) -> FloatArray:
-    """A pose (4, 4) from rotation and position."""
-    return se3.pose(numbers[:9].reshape(3, 3), numbers[9:])
 
 
 def _jacobian_rate(z: FloatArray, u: FloatArray) -> FloatArray:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leastaction.galerkin.loops_derivative import Tangent
 from leastaction.methods.parameters import Column
+from leastaction.methods.tangent import Tangent
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 from leastaction.model.path_forces import PathForce
@@ -311,7 +311,7 @@ class RelativeStep:
     def _momenta(self, consts: FloatArray, state: State, axis: FloatArray | None) -> FloatArray:
         """Momentum (k, m, 3) of each group at a state, or when all its trees turn about a world axis."""
         from leastaction.dynamics import entries
-        from leastaction.galerkin import parameters as galerkin_parameters
+        from leastaction.dynamics import parameters as dynamics_parameters
 
         model, flight = self.model, self.flight
         x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros((len(consts), model.nv))
@@ -320,7 +320,7 @@ class RelativeStep:
             u[:] = 0.0
             for joint, R in zip(self.joints, self._turns(state), strict=True):
                 u[joint.ball : joint.ball + 3] = R.T @ axis
-        galerkin_parameters.momenta_of(model.system, consts, x, u, p)
+        dynamics_parameters.momenta_of(model.system, consts, x, u, p)
         out = np.zeros((len(consts), len(flight.mass), 3))
         for (_, d, g), axes in zip(flight.joints, flight.axes, strict=True):
             out[:, g] += p[:, d : d + 3] @ axes.reshape(3, 3)

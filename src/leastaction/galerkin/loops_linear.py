@@ -1,10 +1,9 @@
 """What the derivative of a Galerkin step with loops or constraints needs of compiled code.
 
 The matrices of the step come out dense, because the multipliers couple everything; the rest is small and dense too and
-stands in ``galerkin.loops_derivative``. The second derivative of the rows of loop joints is read off their bias.
+stands in ``galerkin.loops_derivative``.
 
     J, Py   residual (nu s) and next momentum (nu) by the unknowns      R, Pr  by dx, du and the forces of the rows
-    C       (m, 12, 12) symmetric part of the second derivative of a row by spatial twists (v_a; v_b)
 """
 
 # mypy: ignore-errors
@@ -20,7 +19,6 @@ from leastaction.galerkin.step import load_multipliers
 from leastaction.galerkin.variations import displaced, displaced_local, fill_variation, make_variation
 from leastaction.jit.decorators import entry
 from leastaction.loops.nodes import make_loop_nodes
-from leastaction.loops.rows import loop_rows
 from leastaction.tree.arrays import copy
 
 
@@ -52,38 +50,3 @@ def step_matrices(
     # unknowns
     dense_matrices(tree, nodes, w, var, K, Dm, J, Py)
     copy(w.pn, pn)
-
-
-@entry
-def loop_tables(system, P, G, C):
-    """Rows G (m, 6) of all loop joints and C (m, 12, 12), at poses P (n+1, 12).
-
-    The bias of a row is its second derivative along a motion with twists (v_a; v_b) that stay as they are: a quadratic
-    form, so 78 biases make its matrix.
-    """
-    f = make_work(system, P[0])
-    loops, V = system.loops, np.zeros((P.shape[0], 6))
-    loop_rows(loops, P, V, f.g, f.G, f.bias, f.ends)
-    for k in range(f.g.size):
-        for e in range(6):
-            G[k, e] = f.G[k, e]
-    for joint in range(loops.rows.shape[0]):
-        a, b, first = loops.rows[joint, 0], loops.rows[joint, 1], loops.rows[joint, 2]
-        last = loops.rows[joint + 1, 2] if joint + 1 < loops.rows.shape[0] else f.g.size
-        for i in range(12):
-            for j in range(i + 1):
-                # unit twists i and j together
-                V[a if i < 6 else b, i % 6] += 1.0
-                if j < i:
-                    V[a if j < 6 else b, j % 6] += 1.0
-                loop_rows(loops, P, V, f.g, f.G, f.bias, f.ends)
-                for k in range(first, last):
-                    C[k, i, j] = f.bias[k]
-                for e in range(6):
-                    V[a, e] = 0.0
-                    V[b, e] = 0.0
-        for k in range(first, last):
-            for i in range(12):
-                for j in range(i):
-                    C[k, i, j] = 0.5 * (C[k, i, j] - C[k, i, i] - C[k, j, j])
-                    C[k, j, i] = C[k, i, j]

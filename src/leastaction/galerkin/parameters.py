@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 
 from leastaction.dynamics.forward import make_work, with_constants
-from leastaction.dynamics.legendre import momenta
 from leastaction.forces.impulses import has_forces
 from leastaction.galerkin.linear import settle_step
 from leastaction.galerkin.residual import Nodes, make_step_work
@@ -41,11 +40,3 @@ def residuals(system, consts, weights, b, c, across, balance, t, h, x, p, xi, la
         for d in range(nu):
             for a in range(s):
                 R[k, d, a] = w.r[d, a]
-
-
-@entry
-def momenta_of(system, consts, x, u, P):
-    """Momenta P (k, nu), balls along parent axes."""
-    f = make_work(system, x)
-    for k in range(consts.shape[0]):
-        momenta(with_constants(system, consts[k]).tree, x, u, f, P[k])

@@ -34,6 +34,7 @@ def parameter_columns(
     ``world`` gives coordinates and velocities in the world at a place in the step, where the step has other ones.
     """
     from leastaction.dynamics import entries
+    from leastaction.dynamics import parameters as dynamics_parameters
     from leastaction.galerkin import parameters as galerkin_parameters
 
     system, s, n = model.system, len(nodes.w) - 1, model.nv
@@ -54,7 +55,7 @@ def parameter_columns(
     for state in (start, end):
         x, u, p = np.zeros(model.nq), np.zeros(n), np.zeros((k, n))
         entries.enter(system, state.q.copy(), state.v.copy(), x, u)
-        galerkin_parameters.momenta_of(system, consts, x, u, p)
+        dynamics_parameters.momenta_of(system, consts, x, u, p)
         momenta.append(p)
     R, P = np.zeros((k, n, s)), np.zeros((k, n))
     galerkin_parameters.residuals(

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
-from leastaction.galerkin.loops_derivative import Tangent
 from leastaction.implicit.loops_adjoint import backward as linked_backward
 from leastaction.jit.status import Status
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
@@ -17,6 +16,7 @@ from leastaction.methods.closing import check_closed, row_count
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.failures import failure_of
 from leastaction.methods.memory import Field, numbers
+from leastaction.methods.tangent import Tangent
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State
 from leastaction.model.tables import force_derivatives

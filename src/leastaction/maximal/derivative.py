@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.galerkin.loops_derivative import start_projector
 from leastaction.jit.callbacks import take_pending
 from leastaction.methods.base import Memory
 from leastaction.methods.closing import row_count
 from leastaction.methods.derivative import StepDerivative
+from leastaction.methods.tangent import start_projector
 from leastaction.model.checks import FloatArray
 from leastaction.model.configuration import difference, retract
 from leastaction.model.model import Model, State

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError, UnsupportedError
-from leastaction.galerkin.derivative import pose_of
 from leastaction.maximal.servos import bounded_servos
 from leastaction.model.checks import FloatArray
 from leastaction.model.joints import layout
 from leastaction.model.model import JointView, Model
-from leastaction.model.tables import flat_pose
+from leastaction.model.tables import flat_pose, pose_of
 from leastaction.spatial import quaternion
 
 # Limits and inequalities of a first state may be violated by this, in their own unit.

@@ -16,6 +16,7 @@ from leastaction.model.forces import Force, PointForce, PointSpring, Potential, 
 from leastaction.model.joints import layout, loop_rows
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.motion import joint_motion
+from leastaction.spatial import se3
 from leastaction.tree import layout as kl
 
 
@@ -274,3 +275,8 @@ def loop_table(
         start += count
     table = kl.Loops(_ints(rows, 6), _floats(frames, 24), _floats(selects, 18), _floats(couplings, 7))
     return table, slices
+
+
+def pose_of(numbers: FloatArray) -> FloatArray:
+    """A pose (4, 4) from rotation and position."""
+    return se3.pose(numbers[:9].reshape(3, 3), numbers[9:])

@@ -16,7 +16,6 @@ import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.explicit.method import Explicit
-from leastaction.galerkin.loops_derivative import start_projector
 from leastaction.implicit.loops_adjoint import backward as linked_backward
 from leastaction.implicit.method import (
     BDF2_CODE,
@@ -31,6 +30,7 @@ from leastaction.implicit.method import (
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method
 from leastaction.methods.closing import row_count
 from leastaction.methods.parameters import PARAMETERS, columns
+from leastaction.methods.tangent import start_projector
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State, check_model
 from leastaction.run.registry import check_supported, method_by_name

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.galerkin.derivative import pose_of
-from leastaction.galerkin.loops_derivative import Tangent, moved_rows
 from leastaction.methods.parameters import Column, joint_force
+from leastaction.methods.tangent import Tangent, moved_rows
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
+from leastaction.model.tables import pose_of
 from leastaction.spatial import quaternion, se3, so3
 from leastaction.tree.layout import BALL, COM, IU, KIND, MASS, PARENT
 
@@ -236,7 +236,7 @@ def _joints(tables: _Tables, end: bool, tangent: Tangent) -> tuple[FloatArray, F
 def _parameters(tables: _Tables, parts: list[Column]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Residual, next momentum and p = M u of the end by each parameter at fixed motion, each (nu, k)."""
     from leastaction.dynamics import entries
-    from leastaction.galerkin import parameters as galerkin_parameters
+    from leastaction.dynamics import parameters as dynamics_parameters
     from leastaction.trapezoid import linear as trapezoid_linear
 
     model, step, n, k = tables.model, tables.step, tables.nu, 2 * len(parts)
@@ -260,7 +260,7 @@ def _parameters(tables: _Tables, parts: list[Column]) -> tuple[FloatArray, Float
     for state in (step.start, step.end):
         x, u, p = np.zeros(model.nq), np.zeros(n), np.zeros((k, n))
         entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
-        galerkin_parameters.momenta_of(model.system, consts, x, u, p)
+        dynamics_parameters.momenta_of(model.system, consts, x, u, p)
         momenta.append(p)
     R, P = np.zeros((k, n)), np.zeros((k, n))
     trapezoid_linear.residuals(
