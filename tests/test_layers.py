@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -9,6 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from leastaction.jit.status import Status
+from leastaction.methods.failures import failure_of
 
 ROOT = Path(__file__).resolve().parents[1]
 LINT = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True, no_logo=True))"
@@ -26,6 +30,20 @@ def test_layers_hold() -> None:
     result = run_import_linter(ROOT)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "0 broken" in result.stdout
+
+
+def test_statuses_stand_in_one_table() -> None:
+    names = {status.name for status in Status}
+    package, found = ROOT / "src" / "leastaction", []
+    for file in sorted(package.rglob("*.py")):
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.Assign) and file != package / "jit" / "status.py":
+                told = {each.id for each in ast.walk(node.targets[0]) if isinstance(each, ast.Name)}
+                found += [f"{file.relative_to(package)}: {name}" for name in sorted(told & names)]
+    assert found == []
+    # each has words, but for what is no failure
+    assert failure_of(Status.DONE) is None
+    assert all(failure_of(status) for status in Status if status != Status.DONE)
 
 
 def test_every_folder_is_a_package() -> None:

@@ -63,6 +63,9 @@ OPEN = 1.0e4
 # off; rounding of positions, as a part of them.
 MOST, SURELY, CLOSE, ROUNDING = 100, 8, 1.0e-8, 4.0e-15
 
+# Length of an iteration, as a part of the whole one, below which the next one only centres.
+CENTRE = 0.2
+
 
 @optional(None, MEMORY_OPTIONS)
 def make_arrival(T, plan, tree, x):
@@ -394,18 +397,21 @@ def goes_on(T, count):
 
 
 @sweep
-def first_scales(tree, limits, h, mass, moment, T, count):
-    """Scale of gaps, and of products of gaps and forces: what the motion would close, and what stops it."""
+def first_scales(tree, limits, h, mass, moment, push, T, count):
+    """Scale of gaps, and of products of gaps and forces: what the motion would close, and what stops it.
+
+    push: a momentum, kg m/s, that may have to be stopped, beside the motion of A.xi.
+    """
     s0, work = 0.0, 0.0
     for k in range(count):
         if T.hold[k] == 1:
-            way = abs(T.g[k, 0] - T.want[k, 0]) + T.V[k, 0]
             w = lightness(tree, T.ints[k, 1], mass) + lightness(tree, T.ints[k, 2], mass)
+            way = max(abs(T.g[k, 0] - T.want[k, 0]) + T.V[k, 0], h * w * push)
             s0, work = max(s0, way), max(work, way * way / (w * h * h), T.V[k, 0] * T.V[k, 1])
     for k in range(T.U.shape[0]):
         if T.bound[k] == 1:
-            way = abs(T.phi[k] - T.want_U[k, 0]) + T.U[k, 0]
             w = scale_of_bound(tree, limits, T, k, mass, 1.0 / (h * h), h, moment)
+            way = max(abs(T.phi[k] - T.want_U[k, 0]) + T.U[k, 0], h * push * math.sqrt(w / mass))
             s0, work = max(s0, way), max(work, way * way / (w * h * h), T.U[k, 0] * T.U[k, 1])
     return s0, work
 
@@ -472,16 +478,18 @@ def stop_momenta(attempt, system, plan, limits, t, h, x1, ua, rtol, mass, B, A, 
     openings(count, limits, x1, A, T)
     if attempt == 0 and not goes_on(T, count):
         return False
-    s0, work = first_scales(tree, limits, h, mass, A.unit[1], T, count)
+    loops_at_end(system.loops, system, plan, t, h, B, A, E, f, L)
+    push = 0.0
     if attempt > 1:
-        s0, work = (s0, work) if attempt == 2 else (10.0 * s0, 10.0 * work)
+        # no motion, and the scale of all momenta: what stops an impact is much more than what the step has moved
         for d in range(ua.size):
             A.xi[d] = 0.0
-        twists(tree, A, A.xi)
-        openings(count, limits, x1, A, T)
+        push = imbalance(system, limits, h, x1, ua, False, A, f, L, T, count)[1] / A.unit[0]
+    s0, work = first_scales(tree, limits, h, mass, A.unit[1], push, T, count)
+    if attempt > 2:
+        s0, work = 10.0 * s0, 10.0 * work
     T.tune[1] = LOOSE if attempt < 2 else 1.0
     begin_arrival(T, count, cold, s0, work)
-    loops_at_end(system.loops, system, plan, t, h, B, A, E, f, L)
     for turn in range(MOST):
         largest, scale, kept = imbalance(system, limits, h, x1, ua, turn > 0, A, f, L, T, count)
         if not math.isfinite(largest):
@@ -493,6 +501,9 @@ def stop_momenta(attempt, system, plan, limits, t, h, x1, ua, rtol, mass, B, A, 
             return True
         mean, rough = mean_excess(T, count)
         sigma = min(0.5, max(0.2 if cold else 0.02, (1.0 - alpha) * (1.0 - alpha)))
+        if attempt > 1 and alpha < CENTRE:
+            # products must not become small before momenta are met
+            sigma = 1.0
         aim_on(count, T, sigma * mean, sigma * rough)
         clear_couplings(plan, E, A.W)
         loop_parts(system.loops, plan, h, A, E, L)
