@@ -321,3 +321,28 @@ def test_progress_bar_changes_nothing(method):
     model, x0 = pendulum(), pendulum().state([0.3, 0.1])
     whole = la.simulate(model, x0, dt=0.01, duration=0.2, method=method)
     assert_same(la.simulate(model, x0, dt=0.01, duration=0.2, method=method, progress=True), whole)
+
+
+@pytest.mark.parametrize("method", ["galerkin:2", "maximal", "bdf:1"])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("on_failure", ["raise", "keep"])
+def test_an_error_in_a_constraint_is_raised(method: str, error: type[BaseException], on_failure: str) -> None:
+    m, calls = la.Mechanism("swing"), [0]
+    m.add_body("a", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.05))
+    m.add_joint("j", "spherical", parent="world", child="a")
+
+    def gap(poses: np.ndarray) -> np.ndarray:
+        calls[0] += 1
+        if calls[0] > 100:
+            raise error("of the user")
+        return np.array([poses[0, 1, 0]])
+
+    def rows(poses: np.ndarray) -> np.ndarray:
+        return np.array([[*np.cross([1.0, 0, 0], poses[0, 1, :3]), 0, 0, 0]])
+
+    m.add_constraint(la.Constraint("a", gap, rows))
+    model = m.build()
+    start = la.project(model, model.state(v=[0.5, 0.1, 0.0]))
+    calls[0] = 0
+    with pytest.raises(error, match="of the user"):
+        la.simulate(model, start, dt=0.01, duration=1.0, method=method, on_failure=on_failure)

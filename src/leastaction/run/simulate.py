@@ -358,6 +358,9 @@ def _advance(
     if pending is not None:
         stop = stop or pending
         failure = "interrupted" if isinstance(stop, KeyboardInterrupt) else f"{stop!r} in a function of the user"
+    elif stop is None and failure is not None:
+        # asks for velocities, which there are none of where a function of the user has failed
+        failure += work.spline_end()
     done = work.collect()
     # efforts are looked at where the controls are numbers; a function would have to be asked again
     known = all(part.kind != "function" for part in done.controls)
@@ -386,7 +389,7 @@ def _roll(work: _Work, progress: bool, path: Path | None, seconds: float) -> str
             for name, count in chunk.counters.items():
                 report.counters[name] = report.counters.get(name, 0) + count
             if chunk.failure is not None:
-                return chunk.failure + work.spline_end()
+                return chunk.failure
             bar.at(work.now - first)
             if path is not None and time.perf_counter() - saved > seconds:
                 # one that fails is tried again at the next time, and at the end
