@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.explicit.method import enter_rows, leave_rows, row_fields
+from leastaction.explicit.rows import enter_rows, leave_rows, row_fields
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
 from leastaction.methods.memory import Field
 from leastaction.model.checks import FloatArray, check_number

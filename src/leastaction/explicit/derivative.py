@@ -13,7 +13,7 @@ import numpy as np
 
 from leastaction.dynamics.derivatives import forward_dynamics_derivatives, row_maps
 from leastaction.dynamics.quantities import forward_dynamics
-from leastaction.explicit.method import Explicit, enter_rows
+from leastaction.explicit.rows import enter_rows
 from leastaction.methods.derivative import StepDerivative
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
@@ -21,13 +21,23 @@ from leastaction.spatial import so3
 from leastaction.tree.layout import BALL, IU, KIND
 
 
-def explicit_derivative(model: Model, method: Explicit, state: State, tau: FloatArray, dt: float) -> StepDerivative:
-    """Derivative of one step of semi-implicit Euler or of an explicit Runge-Kutta method."""
+def explicit_derivative(
+    model: Model, butcher: FloatArray, state: State, end: State, tau: FloatArray, dt: float
+) -> StepDerivative:
+    """Derivative of one step from ``state`` to ``end`` of a Runge-Kutta method, or of semi-implicit Euler.
+
+    Args:
+        model: the mechanism.
+        butcher: Butcher table (s + 1, s + 1), see ``Explicit.butcher``; empty for Euler.
+        state: start of the step.
+        end: its end.
+        tau: generalised forces (nv,), held over the step.
+        dt: length of the step, seconds.
+    """
     n, memory = model.nv, enter_rows(model, state)
     x, u = memory["x"], memory["u"]
     whole = np.eye(3 * n)
     dx, du, dtau = whole[:n], whole[n : 2 * n], whole[2 * n :]
-    butcher = method.butcher
     if len(butcher) == 0:
         # new rates from the old position, new position from the new rates
         rate, change = _acceleration(model, state.t, x, u, tau, dx, du, dtau)
@@ -53,7 +63,7 @@ def explicit_derivative(model: Model, method: Explicit, state: State, tau: Float
                     )
                 )
     _, end_dx = _move(model, x, xi, dx, dxi)
-    return _to_user(model, state, method.step(model, state, dt, tau), end_dx, end_du)
+    return _to_user(model, state, end, end_dx, end_du)
 
 
 def _to_user(model: Model, start: State, end: State, dx: FloatArray, du: FloatArray) -> StepDerivative:

@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from leastaction.errors import UnsupportedError
+from leastaction.explicit.derivative import explicit_derivative
+from leastaction.explicit.rows import enter_rows, leave_rows, row_fields
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
+from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.failures import failure_of
 from leastaction.methods.memory import Field
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
-
-
-def enter_rows(model: Model, state: State) -> Memory:
-    """Memory of a state: coordinates x and rates u of the tree's rows."""
-    from leastaction.dynamics import entries
-
-    x, u = np.zeros(model.nq), np.zeros(model.nv)
-    entries.enter(model.system, state.q.copy(), state.v.copy(), x, u)
-    return {"x": x, "u": u}
-
-
-def leave_rows(model: Model, memory: Memory) -> tuple[FloatArray, FloatArray]:
-    """The user's q and v of a memory with x and u."""
-    from leastaction.dynamics import entries
-
-    q, v = np.zeros(model.nq), np.zeros(model.nv)
-    entries.leave(model.system, memory["x"], memory["u"], q, v)
-    return q, v
-
-
-def row_fields(model: Model) -> dict[str, Field]:
-    """What ``enter_rows`` makes."""
-    return {"x": Field((model.nq,)), "u": Field((model.nv,))}
 
 
 class Explicit(Method):
@@ -44,6 +25,7 @@ class Explicit(Method):
     """
 
     supports: ClassVar[frozenset[str]] = frozenset({"loops", "spline joints"})
+    has_derivative: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -82,3 +64,15 @@ class Explicit(Method):
         )  # fmt: skip
         rows = saved_rows(k, done, every)
         return Chunk(done, failure_of(status), q[:rows], v[:rows], {"evaluations": done * self.evaluations})
+
+    def linearize(
+        self, model: Model, state: State, control: Any, dt: float, parameters: tuple[str, ...] = ()
+    ) -> StepDerivative:
+        """Exact derivative of one step by the chain rule, O(n^3); trees only."""
+        if model.constraint_size:
+            loops = ", ".join(model.loop_names)
+            raise UnsupportedError(
+                f"linearize: '{model.name}' has closed loops ({loops}); Galerkin, Maximal and BDF have a derivative."
+            )
+        tau = np.zeros(model.nv) if control is None else model.check_v(control, "control")
+        return explicit_derivative(model, self.butcher, state, self.step(model, state, dt, tau), tau, dt)

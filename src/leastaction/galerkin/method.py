@@ -51,6 +51,7 @@ class Galerkin(Method):
     symplectic: ClassVar[bool] = True
     conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum", "constraints"})
     supports: ClassVar[frozenset[str]] = frozenset({"loops", "equality constraints", "velocity constraints"})
+    has_derivative: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = PARAMETERS
 
     def __init__(

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from typing import Any, ClassVar, final
 
 import numpy as np
 
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
-from leastaction.implicit.loops_adjoint import backward as linked_backward
+from leastaction.implicit.forms import (
+    BDF1_CODE,
+    BDF2_CODE,
+    LINEAR_CODE,
+    SDIRK2_CODE,
+    differentiable,
+    one_form,
+)
+from leastaction.implicit.reverse import ImplicitReverse, implicit_derivative
 from leastaction.jit.status import Status
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, counted_chunk, new_counts, saved_rows
 from leastaction.methods.closing import check_closed, row_count
 from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.failures import failure_of
 from leastaction.methods.memory import Field, numbers
-from leastaction.methods.tangent import Tangent
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State
-from leastaction.model.tables import force_derivatives
 from leastaction.solve.solvers import DenseNewton, Solver, solver_from
-from leastaction.tree.layout import IU, USER_FORCE, Forces, System
-
-BDF1_CODE, BDF2_CODE, SDIRK2_CODE, LINEAR_CODE = 0, 1, 2, 3
+from leastaction.tree.layout import IU
 
 _CHART_EXP, _CHART_FIXED, _CHART_AUTO = 0, 1, 2
 EULER_CHARTS = tuple(a + b + c for a in "xyz" for b in "xyz" for c in "xyz" if a != b and b != c)
@@ -67,6 +70,7 @@ class Implicit(Method):
     """
 
     supports: ClassVar[frozenset[str]] = frozenset({"loops", "equality constraints", "spline joints"})
+    has_derivative: ClassVar[bool] = True
     chart: str
     free: str
     solver: Solver
@@ -165,43 +169,27 @@ class Implicit(Method):
         none = np.zeros((0, 0), dtype=np.int64)
         return Trace(np.zeros((0, model.nq)), np.zeros((0, model.nv)), np.zeros((0, 2, model.nv)), none)
 
-    def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
+    def linearize(
+        self, model: Model, state: State, control: Any, dt: float, parameters: tuple[str, ...] = ()
+    ) -> StepDerivative:
         """Exact derivative of one step from a state without a past, by the adjoint; O(n^4)."""
-        from leastaction.implicit import adjoint as implicit_adjoint
-
         tau = np.zeros((1, model.nv)) if control is None else model.check_v(control, "control")[None]
-        memory, trace, n = self.start(model, state), self.make_trace(model, 1), model.nv
+        memory, trace = self.start(model, state), self.make_trace(model, 1)
         chunk = self.traced(model, memory, Clock(state.t, dt), 0, 1, 1, Control(tau), trace)
         model.raise_pending()
         if chunk.failure:
             raise ConvergenceError(f"{self.label}: {chunk.failure}", state=state)
-        model = differentiable(self.inner(model))
-        # row after row of the derivative: each is the gradient of one number of the end
-        times, whole = np.array([[state.t, dt]]), np.eye(2 * n)
-        lx, lu, out = np.zeros((3, n, 2 * n)), np.zeros((3, n, 2 * n)), np.zeros((1, n, 2 * n))
-        lx[2], lu[2] = whole[:n], whole[n:]
-        if row_count(model):
-            double = [self.code in (BDF2_CODE, SDIRK2_CODE)]
-            linked_backward(model, double, [False], times, 0.0, tau, trace, lx, lu, out)
-        else:
-            for i in range(2 * n):
-                one = [np.ascontiguousarray(each[..., i]) for each in (lx, lu, out)]
-                bad = implicit_adjoint.backward(
-                    one_form(model), self.code, False, times, 0.0, tau, trace, *one, no_record(model)
-                )
-                model.raise_pending()
-                if bad >= 0:
-                    raise ConvergenceError(f"{self.label}: the matrix of the step is singular; take a smaller dt.")
-                for each, row in zip((lx, lu, out), one, strict=True):
-                    each[..., i] = row
-        model.raise_pending()
         end = model.state(chunk.q[0], chunk.v[0], state.t + dt)
-        inside, outside = row_changes(model, state), row_changes(model, end)
-        by_start = np.concatenate([lx[1], lu[1]]).T @ inside
-        A, B = np.linalg.solve(outside, by_start), np.linalg.solve(outside, out[0].T)
-        if row_count(model):
-            A = A @ Tangent(model, state).projector()
-        return StepDerivative(np.asarray(A, dtype=float), np.asarray(B, dtype=float), end)
+        out = implicit_derivative(differentiable(self.inner(model)), self.code, state, end, dt, tau, trace)
+        if out is None:
+            raise ConvergenceError(f"{self.label}: the matrix of the step is singular; take a smaller dt.", state=state)
+        return out
+
+    def reverse(self, model: Model) -> ImplicitReverse:
+        """The adjoint of BDF and SDIRK2."""
+        if self.free != "TR":
+            raise UnsupportedError(f'gradient: {self.label} with free="RT" has no adjoint; take free="TR".')
+        return ImplicitReverse(self.make_trace, self.traced, self.code, model)
 
     def options(self) -> dict[str, Any]:
         """All arguments."""
@@ -215,70 +203,10 @@ class Implicit(Method):
         )  # fmt: skip
 
 
-def one_form(model: Model) -> System:
-    """The arrays of a mechanism, with an empty table where no force acts on bodies: one program for all trees."""
-    system = model.system
-    if not row_count(model):
-        system = system._replace(loops=None, constraints=None)
-    if system.forces is not None:
-        return system
-    whole, numbers = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 12))
-    forces = Forces(whole, np.zeros(0, dtype=np.int64), numbers, np.zeros((0, 10)), np.zeros((0, 2), dtype=np.int64))
-    return system._replace(forces=forces)
-
-
-def differentiable(model: Model) -> Model:
-    """The model with derivatives of all forces in its table, by checked differences where the user gives none."""
-    forces = model.system.forces
-    if forces is None:
-        return model
-    address, added = forces.address.copy(), []
-    for k, force in enumerate(model.mechanism.forces):
-        if forces.kind[k, 0] == USER_FORCE and address[k, 1] == 0:
-            added.append(force_derivatives(force))
-            address[k, 1] = added[-1].address
-    if not added:
-        return model
-    # the model owns the functions whose addresses its table holds
-    system = model.system._replace(forces=forces._replace(address=address))
-    return replace(model, system=system, callbacks=(*model.callbacks, *added))
-
-
-def no_record(model: Model) -> Any:
-    """The empty record of ``implicit.adjoint``."""
-    from leastaction.implicit.adjoint import Record
-
-    none = np.zeros((0, 2, model.nv))
-    return Record(np.zeros((0, 2, model.nq)), none, none, none, np.zeros((0, 2)))
-
-
 def joint_of_row(model: Model, row: int) -> str:
     """Joint to which a row of the tree belongs."""
     rate = model.system.coordinates.v[model.system.tree.rows[row, IU]]
     return next(name for name, view in model.joints.items() if view.v.start <= rate < view.v.stop)
-
-
-def row_changes(model: Model, state: State) -> FloatArray:
-    """(2 nv, 2 nv) changes of the rows' state by those of the user's: displacements and rates."""
-    from leastaction.spatial import quaternion, so3
-
-    coordinates, n = model.system.coordinates, model.nv
-    T, turning = np.zeros((n, n)), np.zeros((n, n))
-    T[np.arange(n), coordinates.v] = 1.0
-    for (k, d), c in zip(coordinates.free, coordinates.offset, strict=True):
-        R = quaternion.to_matrix(state.q[coordinates.q[k + 3 : k + 7]])
-        lin, ang, rows = coordinates.v[d : d + 3], coordinates.v[d + 3 : d + 6], slice(d, d + 3)
-        T[rows, :] = 0.0
-        T[rows, lin], T[rows, ang] = R, -R @ so3.hat(c)
-        turning[rows, ang] = -R @ so3.hat(state.v[lin] + np.cross(state.v[ang], c))
-    # free joints that turn first: bdot = v - w x b with b = R^T p
-    for k, d in coordinates.turned.free if coordinates.turned is not None else ():
-        at = coordinates.q[k : k + 7]
-        b = quaternion.to_matrix(state.q[at[:4]]).T @ state.q[at[4:]]
-        ang, lin, rows = coordinates.v[d : d + 3], coordinates.v[d + 3 : d + 6], slice(d + 3, d + 6)
-        T[rows, ang] = so3.hat(b)
-        turning[rows, lin], turning[rows, ang] = -so3.hat(state.v[ang]), -so3.hat(state.v[ang]) @ so3.hat(b)
-    return np.block([[T, np.zeros((n, n))], [turning, T]])
 
 
 @final
@@ -378,6 +306,7 @@ class LinearlyImplicitEuler(Implicit):
     """
 
     name: ClassVar[str] = "linearly-implicit-euler"
+    has_derivative: ClassVar[bool] = False
 
     def __init__(
         self, linear: str = "direct", *, baumgarte: float = 0.0, free: str = "TR", tolerance: float = 1e-13,
@@ -458,7 +387,9 @@ class LinearlyImplicitEuler(Implicit):
         rows = saved_rows(k, done, every)
         return counted_chunk(done, self._failure(model, status, 0), q[:rows], v[:rows], count)
 
-    def linearize(self, model: Model, state: State, control: Any, dt: float) -> StepDerivative:
+    def linearize(
+        self, model: Model, state: State, control: Any, dt: float, parameters: tuple[str, ...] = ()
+    ) -> StepDerivative:
         """Not there: it would need second derivatives of the forces."""
         raise UnsupportedError(f"{self.label} has no derivative of its step; use BDF(1).")
 

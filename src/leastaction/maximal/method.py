@@ -77,6 +77,7 @@ class Maximal(Method):
     symplectic: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
     conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum", "constraints"})
+    has_derivative: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = PARAMETERS
     supports: ClassVar[frozenset[str]] = frozenset(
         {

@@ -14,6 +14,7 @@ from leastaction.contact.layout import CONTACT_COLUMNS
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.jit.callbacks import Callback, control_at
 from leastaction.jit.status import Status
+from leastaction.methods.derivative import StepDerivative
 from leastaction.methods.memory import Field, check_memory
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
@@ -180,7 +181,8 @@ class Method(ABC):
     6. ``start(model, state)``: its memory at the first state, and ``layout(model)``: what that may hold.
     7. ``rollout(...)``: many steps in one call, in place on the memory.
     8. ``options()``: the arguments that make it again, as plain numbers and words.
-    9. ``linearize(...)``: derivative of its step, if it has one; where it has ``parameters``, it takes their names.
+    9. ``has_derivative``: whether its step has one, by ``linearize(...)``, also by ``parameters`` of the mechanism; and
+       ``reverse(model)``, if it goes back through whole runs by an adjoint of its own.
 
     ``step`` is made from these. A class is abstract or final.
     """
@@ -190,6 +192,7 @@ class Method(ABC):
     symmetric: ClassVar[bool] = False
     conserves: ClassVar[frozenset[str]] = frozenset()
     supports: ClassVar[frozenset[str]] = frozenset()
+    has_derivative: ClassVar[bool] = False
     parameters: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -288,9 +291,15 @@ class Method(ABC):
         """Names of the two bodies of every pair that may touch."""
         return ()
 
-    def linearize(self, model: Model, state: State, control: Any, dt: float) -> Any:
-        """Derivative of the step map; UnsupportedError where there is none."""
+    def linearize(
+        self, model: Model, state: State, control: Any, dt: float, parameters: tuple[str, ...] = ()
+    ) -> StepDerivative:
+        """Derivative of the step by state, control, and parameters of the mechanism; UnsupportedError without one."""
         raise UnsupportedError(f"{self.label} has no derivative of its step yet.")
+
+    def reverse(self, model: Model) -> Any:
+        """Its adjoint through whole runs, a ``methods.reverse.Reverse``; None where it goes back step by step."""
+        return None
 
     def __repr__(self) -> str:
         words = ", ".join(f"{key}={value!r}" for key, value in self.options().items())

@@ -5,13 +5,13 @@ A stage r(x, u, a, p) = 0 with multipliers z adds -z . dr/dp to the gradient by 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from leastaction.dynamics import quantities
 from leastaction.errors import UnsupportedError
-from leastaction.implicit.method import one_form
 from leastaction.methods.closing import row_count
 from leastaction.methods.parameters import massive_bodies
 from leastaction.model.checks import WORLD, FloatArray
@@ -86,10 +86,11 @@ class Sums:
     Args:
         model: the mechanism.
         names: parameters.
+        add_rows: adds the derivatives of a record by the numbers of every row, ``Reverse.add_rows``.
     """
 
-    def __init__(self, model: Model, names: tuple[str, ...]) -> None:
-        self.model, self.names = model, names
+    def __init__(self, model: Model, names: tuple[str, ...], add_rows: Callable[[Any, FloatArray], None]) -> None:
+        self.model, self.names, self._add_rows = model, names, add_rows
         self.rows = np.zeros((len(model.system.tree.rows), 16))
         # by the origins of the rows of free joints, where masses move them
         self.groups = _groups(model) if "mass" in names else []
@@ -100,16 +101,13 @@ class Sums:
 
     def add(self, record: Any, controls: FloatArray) -> None:
         """Count the stages of one part of a run with controls (steps, nv)."""
-        from leastaction.implicit import parameters as implicit_parameters
-
         for k, group in enumerate(self.groups):
             # the torque of the control about the origin of the row
             turns = record.z[:, :, group.d + 3 : group.d + 6].sum(axis=1)
             self.origins[k] -= np.cross(controls[:, group.v], turns).sum(axis=0)
 
         if set(self.names) & set(_ROWS):
-            implicit_parameters.parameter_sums(one_form(self.model), record, self.rows)
-            self.model.raise_pending()
+            self._add_rows(record, self.rows)
         if set(self.names) & {"stiffness", "damping", "friction"}:
             q, v, z, t = self._users(record)
             self._add_joints(q, v, z)

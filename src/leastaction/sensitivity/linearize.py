@@ -9,8 +9,6 @@ import numpy as np
 
 from leastaction.dynamics.derivatives import passive_derivatives
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
-from leastaction.explicit.derivative import explicit_derivative
-from leastaction.explicit.method import Explicit
 from leastaction.methods.base import Method
 from leastaction.methods.derivative import StepDerivative
 from leastaction.model.checks import FloatArray, check_number
@@ -57,20 +55,11 @@ def linearize(
             raise UnsupportedError(f"linearize: {method.label} has no derivative by {each!r}; it has: {known}.")
     dt = check_number(dt, "linearize: dt", positive=True)
     check_supported(method, model)
-    if model.constraint_size and isinstance(method, Explicit):
-        loops = ", ".join(model.loop_names)
-        raise UnsupportedError(
-            f"linearize: '{model.name}' has closed loops ({loops}); Galerkin, Maximal and BDF have a derivative."
-        )
     # a state of another model has other sizes
     state = model.state(state.q, state.v, state.t)
     tau = None if control is None else model.check_v(control, "control")
-    if isinstance(method, Explicit):
-        out = explicit_derivative(model, method, state, np.zeros(model.nv) if tau is None else tau, dt)
-    else:
-        derivative: Any = method.linearize
-        out = derivative(model, state, tau, dt, names) if names else derivative(model, state, tau, dt)
-    if not isinstance(out, StepDerivative) or not (np.isfinite(out.A).all() and np.isfinite(out.B).all()):
+    out = method.linearize(model, state, tau, dt, names)
+    if not (np.isfinite(out.A).all() and np.isfinite(out.B).all()):
         raise ConvergenceError(
             f"linearize: the derivative of {method.label} is not finite; take a smaller dt, or check laws and forces.",
             state=state,

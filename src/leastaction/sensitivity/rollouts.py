@@ -65,7 +65,7 @@ def rollout_of(model: Model, method: Method | str, dt: float) -> Rollout:
     """A checked rollout; UnsupportedError for a method without a gradient."""
     check_model(model)
     chosen = method_by_name(method) if isinstance(method, str) else method
-    check_gradient(chosen, ("q", "v", "controls"))
+    check_gradient(chosen, model, ("q", "v", "controls"))
     return Rollout(model, chosen, check_number(dt, "rollout: dt", positive=True))
 
 

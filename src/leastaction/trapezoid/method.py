@@ -45,6 +45,7 @@ class LieTrapezoid(Method):
     symplectic: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
     conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum"})
+    has_derivative: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = PARAMETERS
 
     def __init__(self, solver: Any = None, *, guess: str = "quadratic", form: str = "invariant") -> None:

@@ -34,7 +34,7 @@ from leastaction.comparators.maximal_euler.rows import (
 from leastaction.comparators.maximal_euler.solve import Equalities, Problem, Solution, solve_step
 from leastaction.contact.layout import CONTACT_COLUMNS
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
-from leastaction.explicit.method import enter_rows
+from leastaction.explicit.rows import enter_rows
 from leastaction.methods.base import Chunk, Clock, Control, Memory, Method, saved_rows
 from leastaction.methods.closing import check_closed
 from leastaction.methods.memory import Field
