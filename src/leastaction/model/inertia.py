@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from leastaction.errors import ModelError
 from leastaction.model.checks import FloatArray, check_array, check_number, check_vector, frozen
+
+if TYPE_CHECKING:
+    from leastaction.model.shapes import Shape
 
 _SLACK = 1e-9
 """Relative slack of the symmetry and the inequalities: data written with ten digits passes."""
@@ -120,3 +123,36 @@ def check_inertia(mass: float, inertia: Any, where: str) -> FloatArray:
 def _point_inertia(mass: float, r: FloatArray) -> FloatArray:
     """Inertia (3, 3) of a point mass at r (3,) about the origin."""
     return np.asarray(mass * (float(r @ r) * np.eye(3) - np.outer(r, r)))
+
+
+def body_properties(
+    where: str, mass: Any, com: Any, inertia: Any, shapes: Sequence[Shape], density: Any
+) -> MassProperties:
+    """Mass properties of a body in the link frame, by the rules of ``Mechanism.add_body``."""
+    if mass is not None:
+        mass = check_number(mass, f"{where}: mass", nonnegative=True)
+    if com is not None:
+        com = check_vector(com, 3, f"{where}: com")
+    # combinations that contradict each other
+    if density is not None and (mass is not None or inertia is not None):
+        raise ModelError(f"{where}: give either density, or mass and inertia.")
+    if density is not None and not shapes:
+        raise ModelError(f"{where}: density needs a shape.")
+    if inertia is not None and mass is None:
+        raise ModelError(f"{where}: inertia needs a mass.")
+    # explicit
+    if inertia is not None:
+        matrix = check_inertia(mass, inertia_matrix(inertia, f"{where}: inertia"), where)
+        return MassProperties(mass, np.zeros(3) if com is None else com, matrix)
+    # massless, or a point
+    if density is None and not mass:
+        return massless(np.zeros(3) if com is None else com)
+    if not shapes:
+        return MassProperties(mass, np.zeros(3) if com is None else com, np.zeros((3, 3)))
+    # from shapes
+    try:
+        uniform = combine(shape.mass_properties(density=1.0 if density is None else density) for shape in shapes)
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from error
+    properties = uniform if mass is None else uniform.scaled_to(mass)
+    return properties if com is None else replace(properties, com=com)

@@ -24,10 +24,11 @@ from leastaction.model.checks import (
     quoted,
 )
 from leastaction.model.constraints import Constraint
+from leastaction.model.contact_groups import pairs_among
 from leastaction.model.contacts import check_pair, two_bodies
 from leastaction.model.elements import Actuator, Body, ContactPair, Frame, Ground, Joint
 from leastaction.model.forces import Force
-from leastaction.model.inertia import MassProperties, check_inertia, combine, inertia_matrix, massless
+from leastaction.model.inertia import body_properties, check_inertia
 from leastaction.model.joint_data import check_joint
 from leastaction.model.joints import check_coordinates
 from leastaction.model.pose import check_pose
@@ -118,7 +119,7 @@ class Mechanism(Record):
         for item in listed:
             if not isinstance(item, Shape):
                 raise ModelError(f"{where}: expected a shape such as leastaction.Box, got {item!r}.")
-        properties = _mass_properties(where, mass, com, inertia, listed, density)
+        properties = body_properties(where, mass, com, inertia, listed, density)
         # what was assumed about meshes
         for item in listed:
             if isinstance(item, Mesh):
@@ -285,6 +286,28 @@ class Mechanism(Record):
             raise ModelError(f"contact '{a}' and '{b}': these two bodies are already a contact pair.")
         self.contacts.append(contact)
         return contact
+
+    def add_contacts(
+        self,
+        bodies: Any = "all",
+        others: Any = None,
+        friction: float = 0.5,
+        restitution: float = 0.0,
+        exclude: Iterable[tuple[str, str]] = (),
+    ) -> list[ContactPair]:
+        """Let bodies touch each other, but for neighbours: those that are joined by a joint or fixed to each other.
+
+        Pairs that are there already, or excluded by ``exclude_contact``, stay as they are.
+
+        Args:
+            bodies: "all" bodies described so far that have a collision shape, or names of bodies.
+            others: bodies that these may touch, in place of each other: "all" or names.
+            friction: Coulomb coefficient.
+            restitution: 0 (no bounce) to 1.
+            exclude: pairs of names that do not touch.
+        """
+        found = pairs_among(self, bodies, others, exclude)
+        return [self.add_contact(a, b, friction, restitution) for a, b in found]
 
     def exclude_contact(self, a: str, b: str) -> None:
         """Never let these two bodies touch."""
@@ -457,36 +480,3 @@ class Mechanism(Record):
         """Raise unless a record of this name exists."""
         if name not in records:
             raise ModelError(f"{where}there is no {what} {name!r}; there are {quoted(list(records)[:20])}.")
-
-
-def _mass_properties(
-    where: str, mass: Any, com: Any, inertia: Any, shapes: list[Shape], density: Any
-) -> MassProperties:
-    """Mass properties of a body in the link frame, by the rules of ``Mechanism.add_body``."""
-    if mass is not None:
-        mass = check_number(mass, f"{where}: mass", nonnegative=True)
-    if com is not None:
-        com = check_vector(com, 3, f"{where}: com")
-    # combinations that contradict each other
-    if density is not None and (mass is not None or inertia is not None):
-        raise ModelError(f"{where}: give either density, or mass and inertia.")
-    if density is not None and not shapes:
-        raise ModelError(f"{where}: density needs a shape.")
-    if inertia is not None and mass is None:
-        raise ModelError(f"{where}: inertia needs a mass.")
-    # explicit
-    if inertia is not None:
-        matrix = check_inertia(mass, inertia_matrix(inertia, f"{where}: inertia"), where)
-        return MassProperties(mass, np.zeros(3) if com is None else com, matrix)
-    # massless, or a point
-    if density is None and not mass:
-        return massless(np.zeros(3) if com is None else com)
-    if not shapes:
-        return MassProperties(mass, np.zeros(3) if com is None else com, np.zeros((3, 3)))
-    # from shapes
-    try:
-        uniform = combine(shape.mass_properties(density=1.0 if density is None else density) for shape in shapes)
-    except ModelError as error:
-        raise ModelError(f"{where}: {error}") from error
-    properties = uniform if mass is None else uniform.scaled_to(mass)
-    return properties if com is None else dataclasses.replace(properties, com=com)
