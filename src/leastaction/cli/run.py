@@ -74,8 +74,8 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @mechanism_options
 @click.option(
     "--method",
-    default="rk4",
-    show_default=True,
+    default=None,
+    show_default="chosen by what the mechanism needs",
     help="euler, rk1, rk2, rk4, galerkin:2, galerkin:4 and so on, lie-trapezoid, maximal, hermite-simpson, adaptive or "
     "adaptive:1e-10.",
 )
@@ -112,7 +112,7 @@ def run(
     allow: tuple[str, ...],
     without: tuple[str, ...],
     gravity: str | None,
-    method: str,
+    method: str | None,
     dt: float,
     duration: float,
     positions: tuple[str, ...],
@@ -137,9 +137,9 @@ def run(
     )
     model = build_model(mechanism, source)
     state = model.state(read_settings(positions, "--set"), read_settings(velocities, "--set-velocity"))
-    chosen = method_by_name(method)
+    chosen = method_by_name(method) if method is not None else None
     others = [method_by_name(name.strip()) for name in compare.split(",") if name.strip()]
-    for one in (chosen, *others):
+    for one in (*((chosen,) if chosen is not None else ()), *others):
         check_supported(one, model)
     if save_every < 1:
         raise ModelError(f"--save-every: must be a whole number from 1 on, got {save_every}.")

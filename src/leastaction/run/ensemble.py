@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.errors import ConvergenceError, ModelError
-from leastaction.explicit.runge_kutta import RungeKutta
 from leastaction.jit.callbacks import is_compiled
 from leastaction.methods.base import Clock, Control, Memory, Method, saved_rows
 from leastaction.methods.closing import check_first
 from leastaction.model.checks import FloatArray, check_array, check_number, frozen
 from leastaction.model.model import Model, State
+from leastaction.run.choice import method_for
 from leastaction.run.ensemble_lanes import has_lanes, roll_lanes
-from leastaction.run.registry import check_supported, method_by_name
 from leastaction.run.simulate import count_steps, simulate
 
 # Environments of one compiled call at most, so that an interrupt is heard between calls.
@@ -140,7 +139,7 @@ def simulate_many(
         states: E states of ``model.state``, all at the same time; or a pair of arrays q (E, nq) and v (E, nv).
         dt: step in seconds.
         duration: seconds, a whole number of steps to 1e-9.
-        method: an integrator, or its name; by default ``RungeKutta(4)``.
+        method: an integrator, or its name; by default the one that ``simulate`` would choose for the first state.
         control: None; an array (E, steps, nv) of generalised forces, or (steps, nv) for all alike; or a function
             ``(t, state) -> (nv,)`` or ``cfunc`` for all alike, which is asked for one environment after the other.
         save_every: keep every so many steps; the first and the last state are always kept.
@@ -255,14 +254,11 @@ def _make_job(model: Any, states: Any, dt: Any, duration: Any, method: Any, cont
     """Everything that is asked, checked, and room for the answer."""
     if not isinstance(model, Model):
         raise ModelError(f"simulate_many: expected a model, from Mechanism.build, got {type(model).__name__}.")
-    chosen = method_by_name(method) if isinstance(method, str) else method or RungeKutta(4)
-    if not isinstance(chosen, Method):
-        raise ModelError(f"simulate_many: expected a method such as leastaction.Galerkin(2), got {method!r}.")
-    check_supported(chosen, model)
     dt = check_number(dt, "simulate_many: dt", positive=True)
     if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
         raise ModelError(f"simulate_many: save_every must be a whole number from 1 on, got {every!r}.")
     steps, given = count_steps(duration, dt), _check_states(model, states)
+    chosen, _ = method_for(model, given[0], dt, method, "simulate_many")
     # a function is passed on, an array is checked here
     function = control if callable(control) or is_compiled(control) else None
     controls = np.zeros((0, 0, model.nv))

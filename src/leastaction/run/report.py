@@ -31,6 +31,7 @@ class Report:
         limits: joints whose limits, efforts or speeds were crossed: name -> words.
         loop_gap: largest gap of loops and equality constraints at the saved rows, metres or radians; None without any.
         size: largest distance between bodies at the first row, metres, with which a gap is compared.
+        chosen: why this method, where none was asked for.
     """
 
     method: str
@@ -44,6 +45,7 @@ class Report:
     most_iterations: int = 0
     loop_gap: float | None = None
     size: float = 0.0
+    chosen: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -66,7 +68,7 @@ class Report:
         speed = self.steps * self.dt / self.wall_time if self.wall_time > 0 else 0.0
         lengths = "{:g} to {:g} s".format(*self.dt_range) if self.dt_range else f"{self.dt:g} s"
         out = [
-            ("method", self.method),
+            ("method", f"{self.method} (chosen {self.chosen})" if self.chosen else self.method),
             ("steps", f"{self.steps} of {lengths}"),
             ("wall time", f"{self.wall_time:.3g} s" + (f" ({speed:.3g} times real time)" if speed else "")),
         ]
@@ -130,6 +132,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "most_iterations": _is_count,
     "failure": lambda value: value is None or _is_words(value),
     "limits": lambda value: _is_dict(value, _is_words),
+    "chosen": lambda value: value is None or _is_words(value),
     "loop_gap": lambda value: value is None or _is_seconds(value),
     "size": _is_seconds,
     "dt_range": lambda value: (

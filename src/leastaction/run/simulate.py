@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leastaction.errors import ConvergenceError, ModelError
-from leastaction.explicit.runge_kutta import RungeKutta
 from leastaction.jit.callbacks import Callback, listen, take_pending
 from leastaction.methods.base import Chunk, Clock, Control, IntArray, Memory, Method
 from leastaction.methods.closing import check_first
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.files import check_path, check_writable
 from leastaction.model.model import Model, State
+from leastaction.run.choice import method_for
 from leastaction.run.controls import as_control
 from leastaction.run.observe import limits_crossed, opened
 from leastaction.run.progress import Progress
-from leastaction.run.registry import check_supported, method_by_name
+from leastaction.run.registry import check_supported
 from leastaction.run.report import Report
 from leastaction.run.steps import Pace, Steps, check_steps, compile_control, paced_rollout
 from leastaction.run.trajectory import Part, Trajectory
@@ -57,7 +57,8 @@ def simulate(
             ``ReversibleSteps``.
         duration: seconds. A whole number of steps to 1e-9; for an array of steps their sum, or left out; under step
             control the run ends with the first step that reaches it.
-        method: an integrator, or its name; by default ``RungeKutta(4)``.
+        method: an integrator, or its name. By default one is chosen that honours the model and is stable with the step,
+            ``Galerkin(4)`` for smooth motion, ``Maximal()`` for contact and limits; ``run.report`` says which, and why.
         control: None; an array (steps, nv) of generalised forces, or for ``Galerkin`` (steps, s + 1, nv), one for each
             node of a step; a function ``(t, state) -> (nv,)``; or a Numba
             ``cfunc`` of type (t, q, v, out), which runs inside the compiled loop. Sampled at the start of a step, held.
@@ -72,17 +73,15 @@ def simulate(
         ConvergenceError: a step failed; its ``run`` is the run up to the last good state.
         KeyboardInterrupt: the run was interrupted; its ``run`` is the run so far, with which ``resume`` goes on.
     """
-    chosen = method_by_name(method) if isinstance(method, str) else method or RungeKutta(4)
     if not isinstance(model, Model):
         raise ModelError(f"simulate: expected a model, from Mechanism.build, got {type(model).__name__}.")
-    if not isinstance(chosen, Method):
-        raise ModelError(f"simulate: expected a method such as leastaction.RungeKutta(4), got {method!r}.")
     _check_every(save_every)
-    check_supported(chosen, model)
     if x0 is not None and not isinstance(x0, State):
         raise ModelError(f"simulate: x0 must be a state, from model.state, got {x0!r}.")
     state = model.state() if x0 is None else model.state(x0.q, x0.v, x0.t)
     clock, steps, pace = _read_steps(dt, duration, state.t)
+    lengths = np.atleast_1d(clock.dt)
+    chosen, why = method_for(model, state, float(lengths.max()) if len(lengths) else None, method, "simulate")
     check_first(model, state)
     run = Trajectory(
         model=model,
@@ -93,7 +92,7 @@ def simulate(
         q=state.q[None].copy(),
         v=state.v[None].copy(),
         memory=chosen.start(model, state),
-        report=Report(chosen.label),
+        report=Report(chosen.label, chosen=why),
         pace=pace,
         iterations=np.zeros(1, dtype=np.int64),
     )
