@@ -44,12 +44,15 @@ if TYPE_CHECKING:
     from leastaction.io.convert import from_mujoco, from_pinocchio, to_mujoco, to_pinocchio
     from leastaction.maximal.method import Maximal
     from leastaction.model.bearing import Bearing
+    from leastaction.model.body_damping import BodyDamping
     from leastaction.model.constraints import Constraint
+    from leastaction.model.fluid import FluidDrag
     from leastaction.model.force_base import Force
     from leastaction.model.forces import PointForce, PointSpring, Potential, Wrench
     from leastaction.model.joints import Law
     from leastaction.model.mechanism import Mechanism
     from leastaction.model.model import Model, State
+    from leastaction.model.numba_force import NumbaForce
     from leastaction.model.path_forces import Cable, PathSpring
     from leastaction.model.penalty import PenaltyContact
     from leastaction.model.pose import pose
@@ -85,6 +88,9 @@ PUBLIC: dict[str, str | None] = {
     "Ellipsoid": "leastaction.model.shapes",
     "Mesh": "leastaction.model.shapes",
     "Force": "leastaction.model.force_base",
+    "BodyDamping": "leastaction.model.body_damping",
+    "FluidDrag": "leastaction.model.fluid",
+    "NumbaForce": "leastaction.model.numba_force",
     "PointSpring": "leastaction.model.forces",
     "PointForce": "leastaction.model.forces",
     "Wrench": "leastaction.model.forces",
@@ -176,6 +182,7 @@ __all__ = [
     "SDIRK2",
     "Adaptive",
     "Bearing",
+    "BodyDamping",
     "Box",
     "Broyden",
     "Cable",
@@ -187,6 +194,7 @@ __all__ = [
     "DenseNewton",
     "Effort",
     "Ellipsoid",
+    "FluidDrag",
     "Force",
     "Galerkin",
     "Gradient",
@@ -203,6 +211,7 @@ __all__ = [
     "Model",
     "ModelError",
     "Newton",
+    "NumbaForce",
     "Objective",
     "PathSpring",
     "PenaltyContact",

@@ -272,12 +272,16 @@ class TestRefused:
         ("text", "reason", "name"),
         [
             (
-                '\n<option density="1.2"/>' + BODY.format("", ""),
-                r":3: <option>: forces of the medium \(density 1.2",
+                '\n<option density="1.2"/><worldbody><body name="a"><freejoint/>'
+                '<geom size="1" fluidshape="ellipsoid"/></body></worldbody>',
+                r':3: <body name="a">: the body \'a\' has fluidshape="ellipsoid"',
                 "fluid",
             ),
-            ('\n<option viscosity="1"/>' + BODY.format("", ""), r":3: <option>: forces of the medium", "fluid"),
-            (BODY.format('gravcomp="1"', ""), r':2: <body name="a">: gravcomp 1', "gravcomp"),
+            (
+                BODY.format('gravcomp="1"', '<joint name="j" actuatorgravcomp="true" actuatorfrcrange="-1 1"/>'),
+                r":2: <body name=\"a\">: gravcomp of 'a' counts as force of the motor of 'j'",
+                "gravcomp",
+            ),
             (
                 BODY.format("", '<joint name="f" type="free" frictionloss="1"/>'),
                 r':3: <joint name="f">: friction on a free joint',

@@ -18,7 +18,7 @@ import numpy as np
 
 from leastaction.dynamics.forward import make_work, pair_sizes
 from leastaction.dynamics.redmax_jacobian import frame_at, into_frame, user_axes
-from leastaction.forces.bodies import body_forces, most_bodies
+from leastaction.forces.bodies import body_forces, given_size, most_bodies
 from leastaction.forces.joints import joint_forces
 from leastaction.jit.decorators import entry, kernel, optional, sweep
 from leastaction.jit.lanes import ld3, ld6, st6
@@ -265,4 +265,4 @@ def loop_table(loops, P, V, g, G, bias, ends):
 def row_forces(system, t, P, V, F):
     """Take the forces of the mechanism on its bodies off F (n+1, 6), at given poses and twists of the rows."""
     bodies = most_bodies(system.forces)
-    body_forces(system.forces, t, P, V, F, np.empty(18 * bodies), np.empty(6 * bodies))
+    body_forces(system.forces, t, P, V, F, np.empty(given_size(system.forces)), np.empty(6 * bodies))

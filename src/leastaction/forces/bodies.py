@@ -12,7 +12,7 @@ from leastaction.jit.decorators import kernel, optional, sweep
 from leastaction.jit.lanes import ld3, ld6, ld9, st6
 from leastaction.spatial._source.force_laws import point_spring, spring_energy
 from leastaction.spatial._source.vector import add3, ang, cross, join, lin, matmul, matvec, sub3, sub6, tmatvec
-from leastaction.tree.layout import POINT_FORCE, POINT_SPRING, WRENCH
+from leastaction.tree.layout import POINT_FORCE, POINT_SPRING, USER_FORCE, WRENCH
 
 
 @kernel
@@ -105,8 +105,8 @@ def other_forces(forces, t, P, V, F, given, result):
 
 @sweep
 def user_force(forces, k, b, count, t, P, V, F, given, result):
-    """A force of the user on ``count`` bodies: link poses in the world and body twists in, body wrenches out."""
-    give_bodies(forces, b, count, P, V, given)
+    """A force by a function on ``count`` bodies: link poses in the world and body twists in, body wrenches out."""
+    give_force(forces, k, P, V, given)
     call_force(forces.address[k, 0], t, given, result)
     for c in range(count):
         i = forces.bodies[b + c]
@@ -132,6 +132,16 @@ def give_bodies(table, b, count, P, V, given):
             given[18 * c + 15 + e] = s[e]
 
 
+@sweep
+def give_force(forces, k, P, V, given):
+    """What the function of force k gets: 18 numbers of each body, then its own numbers."""
+    b, count = forces.kind[k, 1], forces.kind[k, 2]
+    give_bodies(forces, b, count, P, V, given)
+    first, size = int(forces.data[k, 0]), int(forces.data[k, 1])
+    for e in range(size):
+        given[18 * count + e] = forces.numbers[first + e]
+
+
 @optional(0.0)
 def force_energy(forces, P):
     """Potential energy of the springs between points; the user's potentials are asked in Python."""
@@ -151,4 +161,13 @@ def most_bodies(forces):
     most = 1
     for k in range(forces.kind.shape[0]):
         most = max(most, forces.kind[k, 2])
+    return most
+
+
+@optional(18)
+def given_size(forces):
+    """Room for what the function of any one force gets."""
+    most = 18
+    for k in range(forces.kind.shape[0]):
+        most = max(most, 18 * forces.kind[k, 2] + (int(forces.data[k, 1]) if forces.kind[k, 0] == USER_FORCE else 0))
     return most

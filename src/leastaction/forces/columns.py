@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.forces.bodies import give_bodies, given_force, link_frame, most_bodies, row3, world_point
+from leastaction.forces.bodies import give_force, given_force, link_frame, most_bodies, row3, world_point
 from leastaction.forces.derivatives import spring_derivatives
 from leastaction.forces.impulses import ball_stiffness
 from leastaction.jit.calls import call_force, call_law
@@ -137,12 +137,11 @@ def load_law(forces, k, t, P, result, w):
 @sweep
 def user_law(forces, k, t, P, V, given, w):
     """K and D of a force of the user, link axes. False where it has no derivatives."""
-    b, count = forces.kind[k, 1], forces.kind[k, 2]
     if forces.address[k, 1] == 0:
         return False
-    give_bodies(forces, b, count, P, V, given)
+    give_force(forces, k, P, V, given)
     call_force(forces.address[k, 1], t, given, w.square)
-    n = 6 * count
+    n = 6 * forces.kind[k, 2]
     for r in range(n):
         for c in range(n):
             w.K[r, c] = w.square[n * r + c]

@@ -13,7 +13,7 @@ rest. A potential of the user without its second derivative counts as constant.
 # mypy: ignore-errors
 from __future__ import annotations
 
-from leastaction.forces.bodies import give_bodies, given_force, link_frame, row3, world_point
+from leastaction.forces.bodies import give_force, given_force, link_frame, row3, world_point
 from leastaction.jit.calls import call_force
 from leastaction.jit.decorators import kernel, optional, sweep
 from leastaction.jit.lanes import ld3
@@ -159,7 +159,7 @@ def force_derivatives(forces, t, wh, P, V, KC, o, o2, given, result, square):
                 f = scale3(wh, (result[3], result[4], result[5]))
                 add_arm(KC, i, o, p, spread(0.0, f), spread(0.0, (0.0, 0.0, 0.0)))
         elif forces.address[k, 1] != 0 and moving(forces, b, count) < 2:
-            give_bodies(forces, b, count, P, V, given)
+            give_force(forces, k, P, V, given)
             call_force(forces.address[k, 1], t, given, square)
             for c in range(count):
                 j, second = forces.bodies[b + c], square[36 * count * count :]

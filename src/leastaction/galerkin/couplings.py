@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.forces.bodies import give_bodies, link_frame, row3, world_point
+from leastaction.forces.bodies import give_force, link_frame, row3, world_point
 from leastaction.forces.derivatives import spring_derivatives
 from leastaction.forces.impulses import node_tables
 from leastaction.galerkin.gauss import at_points, chart_motion, nodes_of
@@ -136,7 +136,7 @@ def fill_rows(C, points, forces, nodes, t, work, wq, f, square):
             spring_rows(C, r, 0, pa, va, -1.0, P, D)
             spring_rows(C, r, 1, pb, vb, 1.0, P, D)
         else:
-            give_bodies(forces, b, count, f.P, f.V, f.given)
+            give_force(forces, force, f.P, f.V, f.given)
             call_force(forces.address[force, 1], t + nq.c[a] * nq.h, f.given, square)
             force_rows(C, forces, wh, r, b, count, f.P, square)
 

@@ -24,8 +24,8 @@ def one_form(model: Model) -> System:
         system = system._replace(loops=None, constraints=None)
     if system.forces is not None:
         return system
-    whole, numbers = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 12))
-    forces = Forces(whole, np.zeros(0, dtype=np.int64), numbers, np.zeros((0, 10)), np.zeros((0, 2), dtype=np.int64))
+    whole, frames, none = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 12)), np.zeros((0, 2), dtype=np.int64)
+    forces = Forces(whole, np.zeros(0, dtype=np.int64), frames, np.zeros((0, 10)), none, np.zeros(0))
     return system._replace(forces=forces)
 
 

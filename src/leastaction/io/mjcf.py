@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.io import mjcf_actuators, mjcf_contacts, mjcf_features, mjcf_joints, mjcf_shapes
+from leastaction.io import mjcf_actuators, mjcf_contacts, mjcf_features, mjcf_joints, mjcf_medium, mjcf_shapes
 from leastaction.io.mjcf_files import check_files
 from leastaction.io.mjcf_names import unused
 from leastaction.io.mjcf_source import Source
@@ -64,6 +64,8 @@ def read_mjcf(
 
     # what acts on the bodies
     mjcf_features.add_equalities(m, source, settings, notes)
+    mjcf_medium.add_medium(m, source, settings, notes)
+    mjcf_medium.add_compensation(m, source, settings, notes)
     mjcf_actuators.add_actuators(m, source, settings, notes)
     mjcf_contacts.add_contacts(m, source, touches, notes)
     mjcf_features.check_tendons(source, notes)

@@ -40,18 +40,10 @@ def read_settings(source: Source, notes: Notes) -> Settings:
         off |= {"equality", "frictionloss", "limit", "contact"}
     for flag in sorted(off):
         notes.add(f'<flag {flag}="disable">: honoured, what it switches off is not in the mechanism.')
-    # the medium around the bodies
-    option = source.first.get("option", source.root)
-    if mj.opt.density != 0 or mj.opt.viscosity != 0:
-        medium = f"density {mj.opt.density:g}, viscosity {mj.opt.viscosity:g}"
-        notes.unless_allowed("fluid", option.error(f"forces of the medium ({medium}) are not supported."))
-    # deformable bodies and gravity compensation
+    # deformable bodies
     if mj.nflex:
         element = source.first.get("flexcomp") or source.first.get("flex", source.root)
         notes.unless_allowed("flex", element.error("deformable bodies (flex) are not supported."))
-    for b in np.flatnonzero(mj.body_gravcomp):
-        element = source.element("body", source.bodies[b])
-        notes.unless_allowed("gravcomp", element.error(f"gravcomp {mj.body_gravcomp[b]:g} is not supported."))
     # forces from outside the engine
     used = [int(np.max(ids, initial=-1)) for ids in (mj.body_plugin, mj.actuator_plugin, mj.geom_plugin)]
     if max(used) >= 0:

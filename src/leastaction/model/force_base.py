@@ -56,6 +56,30 @@ class Force(ABC):
         raise ModelError(f"{self.label}: a force of this class cannot be written to a file.")
 
     @property
+    def has_derivatives(self) -> bool:
+        """Whether ``derivatives`` is exact; where it is taken by differences, Newton's method does without it."""
+        return True
+
+    def check(self, t: float = 0.0, *, samples: int = 5, seed: int = 0, tolerance: float = 1e-5) -> float:
+        """Compare the derivatives, and the energy of a conservative force, with central differences at random motions.
+
+        Args:
+            t: time, seconds.
+            samples: number of random poses and twists.
+            seed: of the random numbers.
+            tolerance: largest difference that is accepted, as a part of the largest entry.
+
+        Returns:
+            The largest difference, as a part of the largest entry.
+
+        Raises:
+            ModelError: a difference is larger than the tolerance.
+        """
+        from leastaction.model.force_check import largest_difference
+
+        return largest_difference(self, t, samples, seed, tolerance)
+
+    @property
     def label(self) -> str:
         """Words that name this force in messages."""
         return f"{type(self).__name__} '{self.name}'" if self.name else f"{type(self).__name__} on {self.bodies}"

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leastaction.errors import ModelError
+from leastaction.model.body_damping import BodyDamping, read_body_damping
 from leastaction.model.checks import FloatArray, check_number, check_result, check_vector
 from leastaction.model.differences import checked_differences, moved
+from leastaction.model.fluid import FluidDrag, read_fluid
 from leastaction.model.force_base import (
     Force,
     at_time,
@@ -393,6 +395,11 @@ class Potential(Force):
         """Always."""
         return True
 
+    @property
+    def has_derivatives(self) -> bool:
+        """Whether the user gives a second derivative."""
+        return self.hessian is not None
+
     def wrenches(self, t: float, poses: FloatArray, twists: FloatArray) -> FloatArray:
         """Body wrenches (k, 6)."""
         return -check_result(self.gradient(poses), (len(self.bodies), 6), f"{self.label}: gradient")
@@ -415,34 +422,44 @@ class Potential(Force):
         raise ModelError(f"{self.label}: a potential is made of functions and cannot be written to a file.")
 
 
+def _read_spring(reader: Reader) -> dict[str, Any]:
+    own: dict[str, Any] = {end: reader.text(end) for end in ("a", "b")}
+    own.update({end: reader.array(end, (3,)) for end in ("point_a", "point_b")})
+    own.update({what: reader.number(what, 0.0) for what in ("stiffness", "damping", "rest_length")})
+    return own
+
+
+def _read_point_force(reader: Reader) -> dict[str, Any]:
+    own = {"body": reader.text("body"), "point": reader.array("point", (3,)), "force": reader.array("force", (3,))}
+    return own | {"frame": reader.text("frame", "world")}
+
+
+def _read_wrench(reader: Reader) -> dict[str, Any]:
+    own = {"body": reader.text("body"), "wrench": reader.array("wrench", (6,))}
+    return own | {"frame": reader.text("frame", "world")}
+
+
+# forces that can be written to a file: their kind there, and their arguments but the name
+_READERS: dict[str, tuple[Callable[..., Force], Callable[[Reader], dict[str, Any]]]] = {
+    PointSpring.kind: (PointSpring, _read_spring),
+    PointForce.kind: (PointForce, _read_point_force),
+    Wrench.kind: (Wrench, _read_wrench),
+    Cable.kind: (Cable, read_cable),
+    PenaltyContact.kind: (PenaltyContact, read_penalty),
+    BodyDamping.kind: (BodyDamping, read_body_damping),
+    FluidDrag.kind: (FluidDrag, read_fluid),
+}
+
+
 def force_from_dict(data: Any, path: str = "force") -> Force:
     """A force from its ``to_dict``."""
     reader = Reader(data, path)
     kind = reader.text("kind")
     name = reader.text("name", None)
-    # entries of each kind
-    own: dict[str, Any]
-    made: type[Force]
-    if kind == PointSpring.kind:
-        made = PointSpring
-        own = {end: reader.text(end) for end in ("a", "b")}
-        own.update({end: reader.array(end, (3,)) for end in ("point_a", "point_b")})
-        own.update({what: reader.number(what, 0.0) for what in ("stiffness", "damping", "rest_length")})
-    elif kind == PointForce.kind:
-        made = PointForce
-        own = {"body": reader.text("body"), "point": reader.array("point", (3,)), "force": reader.array("force", (3,))}
-        own["frame"] = reader.text("frame", "world")
-    elif kind == Wrench.kind:
-        made = Wrench
-        own = {"body": reader.text("body"), "wrench": reader.array("wrench", (6,))}
-        own["frame"] = reader.text("frame", "world")
-    elif kind == Cable.kind:
-        made, own = Cable, read_cable(reader)
-    elif kind == PenaltyContact.kind:
-        made, own = PenaltyContact, read_penalty(reader)
-    else:
-        known = ", ".join((PointSpring.kind, PointForce.kind, Wrench.kind, Cable.kind, PenaltyContact.kind))
-        raise ModelError(f"{path}.kind: unknown force '{kind}'; known are {known}.")
+    if kind not in _READERS:
+        raise ModelError(f"{path}.kind: unknown force '{kind}'; known are {', '.join(_READERS)}.")
+    made, read = _READERS[kind]
+    own = read(reader)
     reader.finish()
     with reader.here():
         return made(**own, name=name)

@@ -10,9 +10,10 @@ import numpy as np
 from leastaction.errors import ModelError
 from leastaction.jit.callbacks import Callback, force_callback, law_callback
 from leastaction.model.checks import FloatArray, check_shape
+from leastaction.model.compiled_force import CompiledForce
 from leastaction.model.constraints import Constraint
 from leastaction.model.elements import Joint
-from leastaction.model.forces import Force, PointForce, PointSpring, Potential, Wrench
+from leastaction.model.forces import Force, PointForce, PointSpring, Wrench
 from leastaction.model.joints import layout, loop_rows
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.motion import joint_motion
@@ -104,22 +105,28 @@ def force_table(mechanism: Mechanism, places: dict[str, Place]) -> tuple[kl.Forc
     data: list[Any] = []
     addresses: list[tuple[int, int]] = []
     callbacks: list[Callback] = []
+    numbers: list[FloatArray] = [np.zeros(0)]
     for force in mechanism.forces:
-        code, numbers, callback = _force_row(force, places)
+        code, row, callback = _force_row(force, places)
         derivative = None
-        # a potential without its second derivative counts as constant where derivatives only help to converge; where
-        # they count, ``implicit.method.differentiable`` adds them
-        if code == kl.USER_FORCE and not (isinstance(force, Potential) and force.hessian is None):
+        # a force without derivatives counts as constant where these only help to converge; where they count,
+        # ``implicit.forms.differentiable`` adds them
+        if isinstance(force, CompiledForce):
+            row[:2] = sum(map(len, numbers)), len(force.numbers)
+            numbers.append(force.numbers)
+            if force.has_derivatives:
+                derivative = Callback(force.law[1].address, force)
+        elif code == kl.USER_FORCE and force.has_derivatives:
             derivative = force_derivatives(force)
         kind.append((code, len(bodies), len(force.bodies)))
         bodies.extend(places[name].row for name in force.bodies)
         frames.extend(flat_pose(places[name].pose) for name in force.bodies)
-        data.append(numbers)
+        data.append(row)
         addresses.append((callback.address if callback else 0, derivative.address if derivative else 0))
         callbacks.extend(each for each in (callback, derivative) if each)
     table = kl.Forces(
         _ints(kind, 3), np.array(bodies, dtype=np.int64), _floats(frames, 12), _floats(data, 10),
-        _ints(addresses, 2),
+        _ints(addresses, 2), np.concatenate(numbers),
     )  # fmt: skip
     return table, callbacks
 
@@ -141,6 +148,8 @@ def _force_row(force: Force, places: dict[str, Place]) -> tuple[int, FloatArray,
     if isinstance(force, Wrench):
         data[9] = force.frame == "body"
         return kl.WRENCH, data, _numbers(data, force.wrench, 6, force.label)
+    if isinstance(force, CompiledForce):
+        return kl.USER_FORCE, data, Callback(force.law[0].address, force)
     k = len(force.bodies)
     return kl.USER_FORCE, data, force_callback(_unpacked(force, k), 18 * k, 6 * k)
 

@@ -130,9 +130,11 @@ class Forces(NamedTuple):
     frames   (nb, 12) link frame (rotation, position) of that body in its row
     data     (nf, 10) POINT_SPRING: points in the row frames (6), stiffness, damping, rest length;
                       POINT_FORCE: force (3), unused (3), point in the link frame (3), 1 if the force is in link axes;
-                      WRENCH: torque and force (6) at the link origin, unused (3), 1 if in link axes
-    address  (nf, 2)  function (t, in, out) of a force that depends on time or is the user's, and of the derivatives K
-                      and D of a force of the user; 0 where there is none
+                      WRENCH: torque and force (6) at the link origin, unused (3), 1 if in link axes;
+                      USER_FORCE: place and number of its own numbers in ``numbers``
+    address  (nf, 2)  function (t, in, out) of a force that depends on time or is a function, and of the derivatives K
+                      and D of a force that is one; 0 where there is none
+    numbers  (n,)     what functions of forces get beside the bodies: stiffnesses, points, ...
     """
 
     kind: Ints
@@ -140,6 +142,7 @@ class Forces(NamedTuple):
     frames: Floats
     data: Floats
     address: Ints
+    numbers: Floats
 
 
 # kinds of coupling rows of a loop joint
