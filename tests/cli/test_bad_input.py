@@ -38,13 +38,21 @@ ROBOTS = {
     "zero axis": (PAIR + joint(axis="0 0 0"), "axis"),
     "mass is not a number": (link() + link("b", mass="nan") + joint(), "mass"),
     "negative mass": (link() + link("b", mass="-1") + joint(), "mass"),
-    "inertia that no body has": (link() + link("b", ixx="5") + joint(), "b"),
-    "moving body without mass": (link() + '<link name="b"/>' + joint(), "joint 'j'"),
-    "limits reversed": (PAIR + joint(inside=LIMIT.format(1, -1)), "limit"),
     "mimic": (PAIR + link("c") + joint() + joint("k", child="c", inside=MIMIC), "--allow mimic"),
+}
+
+# the same that loads with a note
+NOTED = {
+    "limits reversed": (PAIR + joint(inside=LIMIT.format(1, -1)), "arereversed"),
     "mesh outside the folder": (mesh("../../secret.stl"), "secret.stl"),
     "mesh that is a device": (mesh("/dev/zero"), "/dev/zero"),
     "mesh that is a pipe": (mesh("pipe.stl"), "pipe.stl"),
+}
+
+# and that has kinematics and no motion
+STILL = {
+    "inertia that no body has": (link() + link("b", ixx="5") + joint(), "body 'b'", "--inertia repair"),
+    "moving body without mass": (link() + '<link name="b"/>' + joint(), "joint 'j'", "--inertia shapes"),
 }
 
 LAUGHS = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 10))
@@ -80,6 +88,33 @@ def test_robot(cli, urdf, command, name):
     assert sorted(os.listdir()) == ["pipe.stl", "robot.urdf"]
 
 
+@pytest.mark.parametrize("name", list(NOTED))
+def test_robot_that_loads_with_a_note(cli, urdf, name):
+    inside, word = NOTED[name]
+    path = urdf(inside)
+    os.mkfifo("pipe.stl")
+    answer = cli("info", path)
+    assert answer.code == 0
+    # a table may break a line anywhere
+    assert word in "".join(answer.out.split())
+
+
+@pytest.mark.parametrize("name", list(STILL))
+def test_robot_without_a_motion(cli, urdf, name):
+    inside, *words = STILL[name]
+    path = urdf(inside)
+    check_refused(cli("run", path, "--out", "run.npz"), "robot.urdf", *words)
+    assert os.listdir() == ["robot.urdf"]
+    answer = cli("info", path)
+    assert answer.code == 0
+    for word in ("none, only kinematics", *words):
+        assert "".join(word.split()) in "".join(answer.out.split())
+    # as the message says
+    option = words[1].split()
+    if option[1] == "repair":
+        assert cli("run", path, *option, "--dt", "0.01", "--duration", "0.02").code == 0
+
+
 @pytest.mark.parametrize("name", list(FILES))
 def test_file(cli, name):
     Path("bad.urdf").write_text(FILES[name])
@@ -112,6 +147,7 @@ def test_paths_that_are_no_files(cli):
         (["pendulum", "--floating"], "--floating"),
         (["pendulum", "--allow", "mimic"], "--allow"),
         (["pendulum", "--package-dir", "."], "--package-dir"),
+        (["pendulum", "--inertia", "repair"], "--inertia"),
         (["pendulum", "--without", "gravity"], "gravity"),
         (["pendulum", "--gravity", "9.81"], "--gravity"),
         (["pendulum", "--gravity", "0,0,down"], "--gravity"),

@@ -364,7 +364,7 @@ def test_contact(mjcf):
         frozenset(("b", "world/geoms")),
     }
     with pytest.raises(la.UnsupportedError, match=r'without\("contacts"\)'):
-        la.simulate(m.build(), dt=0.01, duration=0.1)
+        la.simulate(m.build(), dt=0.01, duration=0.1, method=la.Galerkin(2))
     assert [shape.name for shape in m.bodies["world/geoms"].shapes] == ["step"]
     text = "\n".join(m.notes)
     assert "a second plane" in text
@@ -419,3 +419,20 @@ def test_what_does_not_move_anything_is_noted(mjcf):
     assert "1 keyframes, 1 sensors, 1 cameras, 1 lights" in text
     assert "a mocap body" in text
     assert list(m.frames) == ["b/site"]
+
+
+def test_inertia_from_geoms(mjcf):
+    ball = '<geom type="sphere" size="0.1"/><inertial pos="0 0 1" mass="1" diaginertia="1 1 1"/>'
+    path = mjcf(f'<worldbody><body name="a"><freejoint/>{ball}</body></worldbody>')
+    assert la.load(path).bodies["a"].mass == 1.0
+    a = la.load(path, inertia="shapes").bodies["a"]
+    assert a.mass == pytest.approx(1000 * 4e-3 / 3 * np.pi, rel=1e-12)  # measured 0
+    assert np.abs(a.com).max() == 0.0
+
+
+def test_an_inertia_that_no_body_has_is_balanced(mjcf):
+    thin = '<geom size="0.1"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 9"/>'
+    path = mjcf(f'<worldbody><body name="a"><freejoint/>{thin}</body></worldbody>')
+    with pytest.raises(la.ModelError, match=r"inertia must satisfy A \+ B >= C"):
+        la.load(path)
+    assert np.abs(la.load(path, inertia="repair").bodies["a"].inertia - 11 / 3 * np.eye(3)).max() < 1e-14  # measured 0

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.io.urdf_inertia import nearest_inertia
-from leastaction.model.inertia import check_inertia
+from leastaction.io.urdf_inertia import ROUNDING
+from leastaction.model.inertia import check_inertia, nearest_inertia
+from leastaction.model.serialize import mechanism_from_dict, mechanism_to_dict
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 A, B = (f'<link name="{name}">{INERTIAL}</link>' for name in "ab")
+
+COLORS = (("red", "1 0 0 1"), ("blue", "0 0 1 1"))
 
 
 def joint(kind, inside="", name="j", parent="a", child="b"):
@@ -167,21 +172,89 @@ def test_what_is_not_read_is_noted(urdf):
 
 
 @pytest.mark.parametrize(
-    ("inside", "where"),
+    "inside",
     [
-        (A + B + joint("continuous", "<odd/>"), '<joint name="j">'),
-        (A + B + joint("continuous", "<dynamics><odd/></dynamics>"), "<dynamics>"),
-        (A + B + joint("continuous", '<limit effort="1" velocity="1"><odd/></limit>'), "<limit>"),
-        ('<link name="a"><odd/></link>', '<link name="a">'),
-        (A.replace("<inertial>", "<inertial><odd/>"), "<inertial>"),
+        A + B + joint("continuous", "<odd/>"),
+        A + B + joint("continuous", "<dynamics><odd/></dynamics>"),
+        A + B + joint("continuous", '<limit effort="1" velocity="1"><odd/></limit>'),
+        '<link name="a"><odd/><origin xyz="1 2 3"/></link>',
+        A.replace("<inertial>", "<inertial><odd/>"),
+        A.replace("</link>", '<visual><odd/><geometry><sphere radius="1"/></geometry></visual></link>'),
     ],
 )
-def test_an_unknown_element_where_the_motion_is_decided(urdf, inside, where):
-    path = urdf(inside)
-    with pytest.raises(la.ModelError, match=rf'robot.urdf:2: <odd> in .*unknown element inside {where}.*"unknown"'):
-        la.load(path)
-    m = la.load(path, allow=("unknown",))
-    assert any("allowed by 'unknown'" in note and "<odd>" in note for note in m.notes)
+def test_an_unknown_element_is_noted_wherever_it_stands(urdf, inside):
+    m = la.load(urdf(inside))
+    assert any("robot.urdf:2: <odd> (once): unknown element, not read." in note for note in m.notes)
+    assert np.array_equal(m.joints["root"].parent_frame, np.eye(4))
+
+
+@pytest.mark.parametrize(
+    ("limit", "limits", "note"),
+    [
+        ('lower="1" upper="-1"', (-np.inf, np.inf), "line 2 are reversed, lower 1 > upper -1; taken as unlimited"),
+        ('lower="-inf" upper="1"', (-np.inf, 1), "<limit> (once): lower is not finite; taken as not given"),
+        ('lower="-1" upper="NaN"', (-1, np.inf), "<limit> (once): upper is not finite; taken as not given"),
+        ('lower="-1" upper="1e999"', (-1, np.inf), "<limit> (once): upper is not finite; taken as not given"),
+        ('lower="-1" upper="1" effort="-1"', (-1, 1), "<limit> (once): effort is negative; taken as not given"),
+        ('lower="-1" upper="1" velocity="nan"', (-1, 1), "<limit> (once): velocity is not finite; taken as not given"),
+        ('lower="-1" upper="1" effort="0"', (-1, 1), "<limit> (once): effort is 0; taken as not given"),
+    ],
+)
+def test_limits_as_others_take_them(urdf, limit, limits, note):
+    m = la.load(urdf(A + B + joint("revolute", f"<limit {limit}/>")))
+    found = m.joints["j"]
+    assert found.limits[0].tolist() == list(limits)
+    assert found.effort[0] == found.speed[0] == np.inf
+    assert any(note in line for line in m.notes)
+
+
+def test_damping_that_is_no_number(urdf):
+    m = la.load(urdf(A + B + joint("continuous", '<dynamics damping="nan" friction="0.5"/>')))
+    assert (m.joints["j"].damping[0], m.joints["j"].friction[0]) == (0, 0.5)
+    assert any("damping is not finite; taken as not given" in note for note in m.notes)
+
+
+@pytest.mark.parametrize(
+    ("inside", "reason"),
+    [
+        ('<geometry><sphere radius="0"/></geometry>', "a sphere of size 0"),
+        ('<geometry><box size="1 0 1"/></geometry>', "a box of size 0"),
+        ('<geometry><cylinder radius="1" length="0"/></geometry>', "a cylinder of size 0"),
+        ("<geometry><cone/></geometry>", "<cone> is an unknown geometry; known are box"),
+        ("<geometry/>", "there is no geometry inside"),
+        ("", "there is no geometry inside"),
+        ('<geometry><mesh filename="m.stl"/></geometry>', 'the mesh file "m.stl" does not exist'),
+        ('<geometry><mesh filename="package://p/m.stl"/></geometry>', "does not exist (package_dirs= names folders"),
+        ('<geometry><mesh filename="robot.urdf"/></geometry>', "unknown format"),
+    ],
+)
+def test_a_shape_that_is_left_out(urdf, inside, reason):
+    for tag in ("visual", "collision"):
+        m = la.load(urdf(f'<link name="a"><{tag}>{inside}</{tag}></link>'))
+        body = m.bodies["a"]
+        assert body.shapes == ()
+        assert [reason in note for note in m.notes if f"the {tag} shape is left out" in note] == [True]
+        # one that others would touch is remembered, also in a file
+        assert len(body.unread_shapes) == (tag == "collision")
+        again = mechanism_from_dict(mechanism_to_dict(m)).bodies["a"]
+        assert again.unread_shapes == body.unread_shapes
+
+
+def test_the_first_of_several(urdf):
+    two = '<origin xyz="1 0 0"/><origin/><geometry><sphere radius="3"/><box size="1 1 1"/></geometry><geometry/>'
+    red, blue = (f'<material name="{name}"><color rgba="{rgba}"/></material>' for name, rgba in COLORS)
+    m = la.load(urdf(f'<link name="a"><visual>{two}{red}{blue}</visual></link>'))
+    (shape,) = m.bodies["a"].shapes
+    assert (shape.kind, shape.color, shape.at[0, 3]) == ("sphere", (1, 0, 0, 1), 1)
+    for tag in ("origin", "geometry", "material"):
+        assert any(f"a second <{tag}> of one <visual>; only the first is kept" in note for note in m.notes)
+    assert any("<box> (once): a second geometry of one <geometry>" in note for note in m.notes)
+
+
+def test_a_world_that_no_link_stands_for(urdf):
+    m = la.load(urdf(A + "\n" + joint("floating", parent="world", child="a")))
+    assert [(j.name, j.kind, j.parent) for j in m.joints.values()] == [("j", "free", "world")]
+    assert any('robot.urdf:3: <joint name="j">: the parent link "world" does not exist' in note for note in m.notes)
 
 
 def test_contact_of_a_link_is_noted(urdf):
@@ -221,39 +294,89 @@ class TestImpossibleInertia:
     BROKEN = '<inertial><mass value="{}"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="9"/></inertial>'
     GOOD = '<inertial><mass value="5"/><inertia ixx="50" ixy="0" ixz="0" iyy="50" iyz="0" izz="50"/></inertial>'
 
-    def test_moving_link(self, urdf):
-        with pytest.raises(la.ModelError, match=r'robot.urdf:2: <inertial> in <link name="a">.*triangle inequality'):
-            la.load(urdf(f'<link name="a">{self.BROKEN.format(1)}</link>'), floating=True)
+    def test_kinematics_and_no_dynamics(self, urdf):
+        m = la.load(urdf(f'<link name="a">{self.BROKEN.format(1)}</link>'), floating=True)
+        (note,) = [note for note in m.notes if note.startswith("/") or "robot.urdf" in note]
+        assert re.search(r'robot.urdf:2: <inertial> in <link name="a">: .*triangle.*inertia="repair"', note)
+        model = m.build()
+        # the file's numbers, and no motion
+        assert np.array_equal(m.bodies["a"].inertia, np.diag([1.0, 1.0, 9.0]))
+        assert "triangle inequality" in model.undetermined
+        with pytest.raises(la.ModelError, match=r"body 'a' with what is fixed to it: .*inertia=\"repair\""):
+            la.forward_dynamics(model, None, np.zeros(6))
+        # also from our own file
+        assert mechanism_from_dict(mechanism_to_dict(m)).build().undetermined == model.undetermined
 
     def test_negative(self, urdf):
         bad = self.BROKEN.replace('izz="9"', 'izz="-1"').format(1)
-        with pytest.raises(la.ModelError, match="inertia is not positive"):
-            la.load(urdf(f'<link name="a">{bad}</link>'), floating=True)
+        m = la.load(urdf(f'<link name="a">{bad}</link>'), floating=True)
+        assert "inertia is not positive" in m.build().undetermined
 
     def test_rigid_group_that_is_possible(self, urdf):
+        """Only the sum moves, so the parts stay as they are."""
         path = urdf(
             f'<link name="a">{self.BROKEN.format(1)}</link><link name="b">{self.GOOD}</link>'
             + joint("fixed", '<origin xyz="0 0 2"/>')
         )
         m = la.load(path, floating=True)
-        a, b = m.bodies["a"], m.bodies["b"]
-        assert (a.mass, b.mass) == (0, 6)
-        # 1 kg at z = -2 and 5 kg at z = 0, seen from b
-        assert np.abs(b.com - [0, 0, -1 / 3]).max() < 1e-15  # measured 0
-        along = 5 / 9 + 25 / 9
-        assert np.abs(b.inertia - np.diag([51 + along, 51 + along, 59])).max() < 1e-13  # measured 0
-        assert any("together they are a possible body" in note for note in m.notes)
+        assert np.array_equal(m.bodies["a"].inertia, np.diag([1.0, 1.0, 9.0]))
+        model = m.build()
+        assert model.undetermined == ""
+        assert m.notes == []
+        # 1 kg at 0 and 5 kg at z = 2
+        M = la.mass_matrix(model, None)
+        assert np.abs(M[:3, :3] - np.diag([51 + 20, 51 + 20, 59])).max() < 1e-13  # measured 0
 
     def test_fixed_to_the_world(self, urdf):
         m = la.load(urdf(f'<link name="a">{self.BROKEN.format(1)}</link>'))
-        assert m.bodies["a"].mass == 1
-        assert not m.bodies["a"].inertia.any()
-        assert any("does not move" in note for note in m.notes)
+        assert m.notes == []
+        assert m.build().undetermined == ""
 
-    def test_nearest(self, urdf):
-        m = la.load(urdf(f'<link name="a">{self.BROKEN.format(1)}</link>'), floating=True, allow=("inertia",))
+    @pytest.mark.parametrize("how", ["repair", "shapes"])
+    def test_nearest(self, urdf, how):
+        m = la.load(urdf(f'<link name="a">{self.BROKEN.format(1)}</link>'), floating=True, inertia=how)
         d = 7 / 3
         assert np.abs(m.bodies["a"].inertia - np.diag([1 + d, 1 + d, 9 - d])).max() < 1e-14  # measured 0
+        assert any("nearest possible one is taken; an entry changes by 0.26 of the largest" in note for note in m.notes)
+
+    def test_the_change_goes_to_the_heaviest_link(self, urdf):
+        light = self.BROKEN.replace("9", "900").format(1)
+        turned = '<origin rpy="0 1.5707963267948966 0"/>'
+        path = urdf(f'<link name="a">{light}</link><link name="b">{self.GOOD}</link>' + joint("fixed", turned))
+        m = la.load(path, floating=True, inertia="repair")
+        assert np.array_equal(m.bodies["a"].inertia, np.diag([1.0, 1.0, 900.0]))
+        # moments 51, 51, 950 become 51 + d, 51 + d, 950 - d; z of a is x of b
+        d = 848 / 3
+        M = la.mass_matrix(m.build(), None)
+        assert np.abs(M[:3, :3] - np.diag([51 + d, 51 + d, 950 - d])).max() < 1e-12  # measured 1.2e-13
+        assert np.abs(m.bodies["b"].inertia - np.diag([50 - d, 50 + d, 50 + d])).max() < 1e-12  # measured 1.2e-13
+
+    def test_by_rounding_it_is_repaired_without_asking(self, urdf):
+        rounded = self.BROKEN.replace('izz="9"', 'izz="2.001"').format(1)
+        m = la.load(urdf(f'<link name="a">{rounded}</link>'), floating=True)
+        assert any("The nearest possible one is taken; an entry changes by 0.00017 of" in note for note in m.notes)
+        check_inertia(1.0, m.bodies["a"].inertia, "a")
+        assert m.build().undetermined == ""
+        more = rounded.replace("2.001", str(2 + 3 * ROUNDING))
+        assert la.load(urdf(f'<link name="a">{more}</link>'), floating=True).build().undetermined
+
+    def test_how_far_rounding_goes(self):
+        """Plates written with four digits miss the triangle by less than the bound."""
+        rng = np.random.default_rng(0)
+        worst = 0.0
+        for _ in range(2000):
+            a, b = 10 ** rng.uniform(-2, 0, 2)
+            digits = [float(f"{x:.3e}") for x in (a, b, a + b)]
+            worst = max(worst, (digits[2] - digits[0] - digits[1]) / digits[2])
+        assert 0.5 * ROUNDING < worst < ROUNDING  # measured 8e-4
+
+    def test_inertia_without_mass(self, urdf):
+        path = urdf(f'<link name="a">{self.GOOD.replace("5", "0", 1)}</link>' + B + joint("continuous"))
+        m = la.load(path, floating=True)
+        assert "inertia and no mass" in m.build().undetermined
+        m = la.load(path, floating=True, inertia="repair")
+        assert not m.bodies["a"].inertia.any()
+        assert any("inertia and no mass. The inertia is left out." in note for note in m.notes)
 
     def test_nearest_is_nearest(self):
         rng = np.random.default_rng(3)
@@ -282,3 +405,104 @@ def test_builds(urdf):
     pytest.importorskip("leastaction.model.build")
     model = la.load(urdf(A + B + joint("continuous")), floating=True).build()
     assert (model.nq, model.nv) == (8, 7)
+
+
+class TestShapes:
+    """inertia="shapes" computes what a file lacks, and nothing else."""
+
+    BOX = '<{0}><origin xyz="0 0 0.5"/><geometry><box size="0.1 0.2 1"/></geometry></{0}>'
+    BALL = '<{0}><geometry><sphere radius="{1}"/></geometry></{0}>'
+    MASS = '<inertial><mass value="{}"/><inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial>'
+
+    def load(self, urdf, inside, **options):
+        path = urdf(A + f'<link name="b">{inside}</link>' + joint("continuous", '<axis xyz="0 1 0"/>'))
+        if options.get("inertia", "file") == "file":
+            return la.load(path, **options).build()
+        m = la.load(path, **options)
+        assert np.array_equal(m.bodies["a"].inertia, np.eye(3))
+        return m
+
+    def test_by_density(self, urdf):
+        assert "joint 'j' of body 'b'" in self.load(urdf, self.BOX.format("visual")).undetermined
+        m = self.load(urdf, self.BOX.format("visual"), inertia="shapes")
+        b = m.bodies["b"]
+        assert b.mass == pytest.approx(20.0, rel=1e-15)  # measured 0
+        assert np.abs(b.com - [0, 0, 0.5]).max() < 1e-15  # measured 0
+        assert np.abs(np.diag(b.inertia) - 20 / 12 * np.array([1.04, 1.01, 0.05])).max() < 1e-14  # measured 2e-16
+        assert any("by the shapes at 1000 kg/m^3: b (with what is fixed to them)" in note for note in m.notes)
+        assert m.build().undetermined == ""
+
+    def test_collision_shapes_come_first(self, urdf):
+        both = self.BOX.format("visual") + self.BALL.format("collision", 1)
+        b = self.load(urdf, both, inertia="shapes").bodies["b"]
+        assert b.mass == pytest.approx(4 / 3 * np.pi * 1000, rel=1e-14)  # measured 0
+
+    def test_mass_and_centre_of_the_file_stay(self, urdf):
+        m = self.load(urdf, self.MASS.format(3) + self.BALL.format("visual", 2), inertia="shapes")
+        b = m.bodies["b"]
+        assert (b.mass, b.com.any()) == (3, False)
+        assert np.abs(b.inertia - 3 * 0.4 * 4 * np.eye(3)).max() < 1e-14  # measured 0
+        assert any("by the shapes, with mass and centre of mass of the file: b" in note for note in m.notes)
+
+    def test_half_an_inertial(self, urdf):
+        half = '<inertial><mass value="3"/></inertial>' + self.BALL.format("visual", 2)
+        with pytest.raises(la.ModelError, match=r'<inertia> is missing; la.load\(..., inertia="shapes"\)'):
+            self.load(urdf, half)
+        b = self.load(urdf, half, inertia="shapes").bodies["b"]
+        assert np.abs(b.inertia - 3 * 0.4 * 4 * np.eye(3)).max() < 1e-14  # measured 0
+        no_mass = half.replace('<mass value="3"/>', '<inertia ixx="1"/>')
+        assert self.load(urdf, no_mass, inertia="shapes").bodies["b"].mass > 1000
+
+    def test_a_rod_stands_for_a_shape_that_cannot_be_read(self, urdf):
+        mesh = '<visual><geometry><mesh filename="m.stl"/></geometry></visual>'
+        tip = '<link name="c"/>' + joint("continuous", '<origin xyz="0 0.3 0.4"/>', name="k", parent="b", child="c")
+        path = urdf(A + f'<link name="b">{mesh}</link>' + tip + joint("continuous"))
+        m = la.load(path, inertia="shapes")
+        # half a metre to the next joint; the last one carries a ball
+        rod = la.Capsule(0.05, 0.5).mass_properties(density=1000)
+        b, c = m.bodies["b"], m.bodies["c"]
+        assert b.mass == pytest.approx(rod.mass, rel=1e-14)  # measured 0
+        assert np.abs(b.com - [0, 0.15, 0.2]).max() < 1e-15  # measured 0
+        assert np.abs(np.linalg.eigvalsh(b.inertia) - np.linalg.eigvalsh(rod.inertia)).max() < 1e-14  # measured 1e-17
+        assert np.abs(b.inertia @ [0, 0.6, 0.8] - rod.inertia[2, 2] * np.array([0, 0.6, 0.8])).max() < 1e-14
+        assert c.mass == pytest.approx(la.Sphere(0.02).volume * 1000, rel=1e-14)  # measured 0
+        assert any("no shape that can be read, by a rod" in note for note in m.notes)
+        assert m.build().undetermined == ""
+
+    def test_massless_frames_stay_massless(self, urdf):
+        """Between joints and at the end: what has inertia behind it, or does not move, needs none."""
+        inside = (
+            A
+            + B
+            + '<link name="between"/><link name="tip"/><link name="tool"/>'
+            + joint("continuous", '<axis xyz="0 1 0"/>', name="1", parent="a", child="between")
+            + joint("continuous", name="2", parent="between", child="b")
+            + joint("fixed", name="3", parent="b", child="tip")
+            + joint("fixed", name="4", parent="tip", child="tool")
+        )
+        for how in ("file", "repair", "shapes"):
+            m = la.load(urdf(inside), inertia=how)
+            assert [m.bodies[name].mass for name in ("between", "tip", "tool")] == [0, 0, 0]
+            assert m.notes == []
+            assert m.build().undetermined == ""
+
+    def test_only_urdf_and_mjcf_have_it(self, urdf, write, tmp_path):
+        with pytest.raises(la.ModelError, match="inertia: expected one of 'file', 'repair', 'shapes', got 'guess'"):
+            la.load(urdf(A), inertia="guess")
+        la.save(la.load(urdf(A)), tmp_path / "m.json")
+        with pytest.raises(la.ModelError, match=r"m\.json: inertia='shapes' is for URDF and MJCF"):
+            la.load(tmp_path / "m.json", inertia="shapes")
+
+
+def test_a_run_with_contact_names_what_nothing_touches(urdf):
+    foot = '<collision><geometry><mesh filename="foot.stl"/></geometry></collision>'
+    ball = '<collision><origin xyz="0 0 0.5"/><geometry><sphere radius="0.1"/></geometry></collision>'
+    m = la.load(urdf(A.replace("</link>", foot + ball + "</link>")), floating=True)
+    run = la.simulate(m.build(), dt=0.01, duration=0.02)
+    assert run.report.notes == []
+    # the ground, and then a pair
+    m.add_ground()
+    run = la.simulate(m.build(), dt=0.01, duration=0.02)
+    assert [note.startswith("collision shapes of 'a' could not be read") for note in run.report.notes] == [True]
+    assert "note" in dict(run.report.rows())
+    assert type(run.report).from_dict(run.report.to_dict()) == run.report

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -175,8 +177,8 @@ def test_what_cannot_be_cut_is_refused_by_name():
     m.add_body("rod", mass=1.0, inertia=(0.1, 0.1, 0.0))
     m.add_joint("float", "prismatic", parent="world", child="rod")
     m.add_joint("pin", "revolute", parent="world", child="rod", damping=1.0)
-    with pytest.raises(la.ModelError, match=r"joint 'pin' of body .*a part of 'rod', cut there.*nothing that it moves"):
-        m.build()
+    found = m.build().undetermined
+    assert re.match(r"joint 'pin' of body .*a part of 'rod', cut there.*nothing that it moves", found)
 
 
 def test_the_order_in_which_joints_were_added_does_not_matter():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leastaction.cli.inputs import build_model, mechanism_options, read_mechanism
+from leastaction.cli.inputs import as_options, build_model, mechanism_options, read_mechanism
 from leastaction.cli.output import console, one_line
 
 if TYPE_CHECKING:
@@ -23,10 +23,17 @@ def info(
     allow: tuple[str, ...],
     without: tuple[str, ...],
     gravity: str | None,
+    inertia: str,
 ) -> None:
     """Show bodies, joints, loops, frames and notes of a mechanism from a file or a built-in one; compiles nothing."""
     mechanism = read_mechanism(
-        source, floating=floating, package_dirs=package_dirs, allow=allow, without=without, gravity=gravity
+        source,
+        floating=floating,
+        package_dirs=package_dirs,
+        allow=allow,
+        without=without,
+        gravity=gravity,
+        inertia=inertia,
     )
     model = build_model(mechanism, source)
     out = console()
@@ -55,6 +62,8 @@ def _summary(model: Model) -> Any:
     if m.ground is not None or m.contacts:
         rows.append(("contact", f"pairs: {len(m.contacts)}" + (", and the ground" if m.ground is not None else "")))
     rows.append(("a method must support", ", ".join(sorted(model.features)) or "nothing special"))
+    if model.undetermined:
+        rows.append(("motion", f"none, only kinematics: {as_options(model.undetermined)}"))
     for label, value in rows:
         _add(table, label, value)
     return table

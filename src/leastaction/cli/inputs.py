@@ -39,6 +39,13 @@ def mechanism_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "that asks for it names it. May be repeated.",
         ),
         click.option(
+            "--inertia",
+            type=click.Choice(["file", "repair", "shapes"]),
+            default="file",
+            help="Mass and inertia as in the file; with those that no body has repaired; or what lacks computed from "
+            "the shapes.",
+        ),
+        click.option(
             "--without",
             metavar="FEATURE",
             multiple=True,
@@ -62,18 +69,25 @@ def read_mechanism(
     allow: Sequence[str] = (),
     without: Sequence[str] = (),
     gravity: str | None = None,
+    inertia: str = "file",
 ) -> Mechanism:
     """The mechanism that the words of the command line describe."""
     from leastaction import models
 
     # the name of a built-in mechanism comes first: no file that can be loaded has such a name
     if source.partition(":")[0] in models.REGISTRY:
-        for option, value in (("--floating", floating), ("--package-dir", package_dirs), ("--allow", allow)):
+        given = {
+            "--floating": floating,
+            "--package-dir": package_dirs,
+            "--allow": allow,
+            "--inertia": inertia != "file",
+        }
+        for option, value in given.items():
             if value:
                 raise ModelError(f"{option} is for files; '{source}' is a built-in mechanism.")
         mechanism = models.by_name(source)
     else:
-        mechanism = _from_file(source, floating, package_dirs, allow)
+        mechanism = _from_file(source, floating, package_dirs, allow, inertia)
 
     # what was asked to be changed
     if without:
@@ -83,7 +97,9 @@ def read_mechanism(
     return mechanism
 
 
-def _from_file(source: str, floating: bool, package_dirs: Sequence[str], allow: Sequence[str]) -> Mechanism:
+def _from_file(
+    source: str, floating: bool, package_dirs: Sequence[str], allow: Sequence[str], inertia: str
+) -> Mechanism:
     """A mechanism from a file; a word that can only be a misspelt name says so."""
     from leastaction import io, models
 
@@ -94,14 +110,15 @@ def _from_file(source: str, floating: bool, package_dirs: Sequence[str], allow: 
         except ModelError as error:
             raise ModelError(f"there is no file '{source}', and {error}") from error
     try:
-        return io.load(source, floating=floating, package_dirs=package_dirs, allow=allow)
+        return io.load(source, floating=floating, package_dirs=package_dirs, allow=allow, inertia=inertia)
     except ModelError as error:
-        raise ModelError(_as_options(str(error))) from error
+        raise ModelError(as_options(str(error))) from error
 
 
-def _as_options(text: str) -> str:
+def as_options(text: str) -> str:
     """A message of the library with its arguments as options of the command line."""
     text = re.sub(r'allow=\("(\w+)",\)', r"--allow \1", text)
+    text = re.sub(r'la\.load\(\.\.\., inertia="(\w+)"\)', r"--inertia \1", text)
     return text.replace("package_dirs=", "--package-dir").replace("floating=True", "--floating")
 
 
@@ -111,6 +128,12 @@ def build_model(mechanism: Mechanism, source: str) -> Model:
         return mechanism.build()
     except ModelError as error:
         raise ModelError(f"{source}: {error}") from error
+
+
+def check_motion(model: Model, source: str) -> None:
+    """Refuse a model whose inertias determine no motion, in words of the command line."""
+    if model.undetermined:
+        raise ModelError(f"{source}: {as_options(model.undetermined)}")
 
 
 def read_numbers(text: str, where: str, count: int | None = None) -> Any:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leastaction.cli.inputs import Decorator, build_model, mechanism_options, read_mechanism, read_settings
+from leastaction.cli.inputs import (
+    Decorator,
+    build_model,
+    check_motion,
+    mechanism_options,
+    read_mechanism,
+    read_settings,
+)
 from leastaction.cli.output import (
     PICTURES,
     check_output,
@@ -112,6 +119,7 @@ def run(
     allow: tuple[str, ...],
     without: tuple[str, ...],
     gravity: str | None,
+    inertia: str,
     method: str | None,
     dt: float,
     duration: float,
@@ -133,9 +141,16 @@ def run(
 
     # everything that can be wrong is looked at before the run: mechanism, state, method, outputs
     mechanism = read_mechanism(
-        source, floating=floating, package_dirs=package_dirs, allow=allow, without=without, gravity=gravity
+        source,
+        floating=floating,
+        package_dirs=package_dirs,
+        allow=allow,
+        without=without,
+        gravity=gravity,
+        inertia=inertia,
     )
     model = build_model(mechanism, source)
+    check_motion(model, source)
     state = model.state(read_settings(positions, "--set"), read_settings(velocities, "--set-velocity"))
     chosen = method_by_name(method) if method is not None else None
     others = [method_by_name(name.strip()) for name in compare.split(",") if name.strip()]

@@ -12,7 +12,7 @@ from leastaction.dynamics.quantities import leaning, pushed
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.model.checks import FloatArray, check_number, quoted
 from leastaction.model.maximal import maximal_bodies
-from leastaction.model.model import Model, State, check_model
+from leastaction.model.model import Model, State, check_determined, check_model
 
 # Loops that open at more than this, relative to the accelerations, are contradicted by what is prescribed.
 _OPENING = 1e-6
@@ -63,6 +63,7 @@ def hybrid_dynamics(
     from leastaction.dynamics import redmax_solve
 
     check_model(model)
+    check_determined(model, "hybrid_dynamics")
     for feature in sorted(model.features - {"loops", "enforced limits", "spline joints"}):
         raise UnsupportedError(
             f"hybrid_dynamics: '{model.name}' has {feature}, which does not count here; "

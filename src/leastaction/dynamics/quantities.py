@@ -16,7 +16,7 @@ from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.model.actuation import relief_energy
 from leastaction.model.checks import FloatArray, check_array, check_number, check_vector
 from leastaction.model.joints import layout
-from leastaction.model.model import Model, check_model
+from leastaction.model.model import Model, check_determined, check_model
 from leastaction.model.tables import flat_pose
 
 
@@ -198,6 +198,7 @@ def _forward(
     from leastaction.dynamics import entries
 
     qs, vs, single = _motions(model, q, v)
+    check_determined(model, "forward_dynamics")
     _refuse(model, "forward_dynamics", model.features - COUNTED - known)
     forces = np.zeros((len(qs), model.nv)) if tau is None else _velocities(model, tau, "tau", len(qs))
     a, lam = np.zeros((len(qs), model.nv)), np.zeros((len(qs), model.constraint_size))

@@ -19,7 +19,7 @@ from leastaction.dynamics.derivatives import passive_derivatives
 from leastaction.errors import ConvergenceError, ModelError
 from leastaction.model.checks import FloatArray, check_array, check_number
 from leastaction.model.maximal import maximal_bodies
-from leastaction.model.model import Model, check_model
+from leastaction.model.model import Model, check_determined, check_model
 from leastaction.spatial import se3
 
 __all__ = [
@@ -206,6 +206,7 @@ def acceleration(model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.
     ``la.forward_dynamics`` finds the same in O(n) for trees; loops are open here.
     """
     check_model(model)
+    check_determined(model, "redmax.acceleration")
     (q, v), tau = model.check_motion(q, v), model.check_v(tau, "tau")
     J, Jdot = _jacobians(model, q, v)
     body = _maximal_forces(model, q, v, check_number(t, "time"), False).force

@@ -11,7 +11,7 @@ import numpy as np
 from leastaction.dynamics import quantities, redmax
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.model.checks import FloatArray, check_array, check_number, check_result
-from leastaction.model.model import Model, check_model
+from leastaction.model.model import Model, check_determined, check_model
 from leastaction.solve.quadratic import solve_program
 
 
@@ -127,6 +127,7 @@ class Reduction:
                 )
         if model.constraint_size:
             raise UnsupportedError(f"Reduction: '{model.name}' has closed loops; it is for trees.")
+        check_determined(model, "Reduction")
         if isinstance(size, bool) or not isinstance(size, int) or not 0 < size <= model.nv:
             raise ModelError(f"Reduction: size must be a whole number from 1 to {model.nv}, got {size!r}.")
         self.model, self.size = model, size

@@ -21,6 +21,9 @@ __all__ = ["load", "save"]
 READ = (".urdf", ".xml", ".json")
 """Endings that ``load`` reads."""
 
+INERTIA = ("file", "repair", "shapes")
+"""Where ``load`` takes mass and inertia from."""
+
 WRITTEN = (".json", ".urdf")
 """Endings that ``save`` writes."""
 
@@ -32,6 +35,7 @@ def load(
     package_dirs: Iterable[str | os.PathLike[str]] = (),
     allow: Iterable[str] = (),
     name: str | None = None,
+    inertia: str = "file",
 ) -> Mechanism:
     """Read a mechanism from a file.
 
@@ -43,6 +47,10 @@ def load(
         allow: names of what may be dropped although it changes the motion, such as "mimic"; the error that asks for
             one names it.
         name: name of the mechanism instead of the one in the file.
+        inertia: where mass and inertia come from. "file": as they are; where they do not determine the motion,
+            kinematics works all the same, and dynamics says which body or joint it is. "repair": an inertia that no
+            body has is replaced by the nearest that one has. "shapes": what a file lacks is computed from collision
+            shapes, else from visual ones, with the mass of the file or 1000 kg/m^3; the rest is repaired.
 
     Returns:
         The mechanism; ``notes`` lists what could not be honoured.
@@ -53,16 +61,23 @@ def load(
     file = check_path(path)
     check_regular_file(file)
     names = check_allow(allow)
+    if inertia not in INERTIA:
+        raise ModelError(f"inertia: expected one of {', '.join(map(repr, INERTIA))}, got {inertia!r}.")
     ending = file.suffix.lower()
     if ending not in READ:
-        hint = " Run xacro on it first and load its output." if ending == ".xacro" else ""
-        raise ModelError(f"{file}: unknown ending {file.suffix!r}; {', '.join(READ)} are read.{hint}")
+        if ending == ".xacro":
+            from leastaction.io.urdf_extensions import xacro_command
+
+            raise ModelError(f"{file}: a template, which is not read itself. {xacro_command(file.name)}")
+        raise ModelError(f"{file}: unknown ending {file.suffix!r}; {', '.join(READ)} are read.")
 
     # our own format
     if ending == ".json":
         from leastaction.io.json_file import read_json
 
         _refuse_floating(file, floating)
+        if inertia != "file":
+            raise ModelError(f"{file}: inertia={inertia!r} is for URDF and MJCF; change the bodies instead.")
         return read_json(file, package_dirs=package_dirs, name=name)
 
     # XML: the outermost element says which kind
@@ -72,12 +87,14 @@ def load(
     if ending == ".urdf" or root.tag == "robot":
         from leastaction.io.urdf import read_urdf
 
-        return read_urdf(root, file, floating=floating, package_dirs=package_dirs, allow=names, name=name)
+        return read_urdf(
+            root, file, floating=floating, package_dirs=package_dirs, allow=names, name=name, inertia=inertia
+        )
     if root.tag in ("mujoco", "mujocoinclude"):
         from leastaction.io.mjcf import read_mjcf
 
         _refuse_floating(file, floating)
-        return read_mjcf(root, file, package_dirs=package_dirs, allow=names, name=name)
+        return read_mjcf(root, file, package_dirs=package_dirs, allow=names, name=name, inertia=inertia)
     raise root.error("expected <mujoco> or <robot> as the outermost element.")
 
 

@@ -33,6 +33,7 @@ def read_mjcf(
     package_dirs: Iterable[str | os.PathLike[str]] = (),
     allow: Iterable[str] = (),
     name: str | None = None,
+    inertia: str = "file",
 ) -> Mechanism:
     """Mechanism of a parsed MJCF file.
 
@@ -46,11 +47,12 @@ def read_mjcf(
         package_dirs: further folders that may be read.
         allow: what may be dropped although it changes the motion, see ``leastaction.io.notes.ALLOW``.
         name: name of the mechanism, the model's own by default.
+        inertia: "repair" is MuJoCo's ``balanceinertia``, "shapes" its ``inertiafromgeom``.
     """
     # every file first, then MuJoCo
     files = check_files(root, path, Roots(path, package_dirs))
     notes = Notes(str(path), allow)
-    model_name, mj = _compile(path, notes)
+    model_name, mj = _compile(path, notes, inertia)
     source = Source(root, files.elements(), mj)
 
     # what is refused or honoured by a flag, before anything is built
@@ -87,7 +89,7 @@ def _enforce(m: Mechanism, notes: Notes) -> None:
         )
 
 
-def _compile(path: Path, notes: Notes) -> tuple[str, Any]:
+def _compile(path: Path, notes: Notes, inertia: str) -> tuple[str, Any]:
     """Name of the model and MuJoCo's compiled model."""
     try:
         import mujoco
@@ -99,6 +101,10 @@ def _compile(path: Path, notes: Notes) -> tuple[str, Any]:
     with _caught_warnings(mujoco) as caught:
         try:
             spec = mujoco.MjSpec.from_file(os.path.abspath(path))
+            if inertia == "repair":
+                spec.compiler.balanceinertia = True
+            elif inertia == "shapes":
+                spec.compiler.inertiafromgeom = int(mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE)
             mj = spec.compile()
         except (ValueError, RuntimeError, mujoco.FatalError) as error:
             raise ModelError(f"{path}: MuJoCo refuses the model: {_one_line(error)}.") from error

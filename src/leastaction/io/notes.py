@@ -10,9 +10,6 @@ from leastaction.io.xml import Element
 
 ALLOW = {
     "mimic": "URDF: a joint that follows another one; allowed, it moves on its own",
-    "inertia": "URDF: an inertia that no body has; allowed, the nearest possible one is taken",
-    "meshes": "a mesh file that is missing or may not be read; allowed, the link has one shape less",
-    "unknown": "URDF: an unknown element inside a link, a joint, <inertial>, <limit> or <dynamics>; allowed, not read",
     "activation": "MJCF: a filter between the input of an actuator and its force; allowed, the force follows at once",
     "actuators": "MJCF: an actuator of another law, or not on one coordinate of a joint; allowed, it is dropped",
     "armature": "MJCF: armature where it has no meaning here (free joints)",

@@ -9,8 +9,8 @@ from pathlib import Path
 from leastaction.errors import ModelError
 from leastaction.io.notes import Notes, located
 from leastaction.io.roots import Roots
-from leastaction.io.urdf_extensions import ignore_extension
-from leastaction.io.urdf_inertia import link_masses, read_origin
+from leastaction.io.urdf_extensions import ignore_extension, refuse_xacro
+from leastaction.io.urdf_inertia import LinkMasses, read_origin
 from leastaction.io.urdf_joints import add_joint
 from leastaction.io.urdf_links import LinkReader
 from leastaction.io.xml import Element
@@ -29,6 +29,7 @@ def read_urdf(
     package_dirs: Iterable[str | os.PathLike[str]] = (),
     allow: Iterable[str] = (),
     name: str | None = None,
+    inertia: str = "file",
 ) -> Mechanism:
     """Mechanism of a parsed URDF file.
 
@@ -37,11 +38,13 @@ def read_urdf(
         path: the file, for the folders it may read.
         floating: a free joint "root" carries the root link, instead of a fixed one.
         package_dirs: folders that hold the packages of ``package://`` names.
-        allow: what may be dropped or changed: "mimic", "meshes", "inertia", "unknown".
+        allow: what may be dropped: "mimic".
         name: name of the mechanism, the robot's own by default.
+        inertia: "file", "repair" or "shapes"; see ``leastaction.io.load``.
     """
     if root.tag != "robot":
         raise root.error("expected <robot> as the outermost element of a URDF file.")
+    refuse_xacro(root)
     notes = Notes(str(path), allow)
     links, joints = _collect(root, notes)
     base, order = _tree(root, links, joints)
@@ -51,7 +54,10 @@ def read_urdf(
         m = Mechanism(name or root.attrib.get("name") or path.stem)
     reader = LinkReader(root, Roots(path, package_dirs), notes)
     edges = [(_end(j, "parent"), _end(j, "child"), j.string("type"), read_origin(j)) for j in order]
-    masses = link_masses(links, edges, base, floating, notes)
+    shapes = {label: reader.shapes(link) for label, link in links.items() if label != WORLD or base != WORLD}
+    masses = LinkMasses(links, {WORLD: [], **shapes}, frozenset(reader.lost), inertia, notes).read(
+        edges, base, floating
+    )
     if base == WORLD:
         _check_world(links[base], floating, notes)
     else:
@@ -81,12 +87,15 @@ def _collect(root: Element, notes: Notes) -> tuple[dict[str, Element], dict[str,
             if label in table:
                 raise element.error(f"the name is already used by the {element.tag} on line {table[label].line}.")
             table[label] = element
-        elif element.tag.startswith("xacro:"):
-            raise element.error("this is a xacro template; run xacro on it first and load its output.")
         elif element.tag != "material":
             ignore_extension(element, notes)
     if not links:
         raise root.error("the robot has no <link>.")
+    # a joint may hang on the world without a link that stands for it
+    for joint in joints.values():
+        if WORLD not in links and _end(joint, "parent") == WORLD:
+            links[WORLD] = Element("link", {"name": WORLD}, joint.file, joint.line, root)
+            notes.add(f'{joint.where}: the parent link "{WORLD}" does not exist; it is taken as the world.')
     return links, joints
 
 

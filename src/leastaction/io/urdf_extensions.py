@@ -1,4 +1,4 @@
-"""Elements of URDF files that are not read: which of them are known, and which may change the motion."""
+"""Elements of URDF files that are not read, and those that are read once."""
 
 from __future__ import annotations
 
@@ -30,22 +30,38 @@ def ignore_extension(element: Element, notes: Notes) -> None:
     notes.ignore(element, _known(element) or UNKNOWN)
 
 
-def refuse_unknown(element: Element, read: frozenset[str], notes: Notes) -> None:
-    """Note the known ones among the children that are not read; an unknown one is an error unless allowed.
-
-    Args:
-        element: one that decides how the mechanism moves.
-        read: tags of the children that are read.
-        notes: collects what is not honoured.
-    """
+def ignore_others(element: Element, read: frozenset[str], notes: Notes) -> None:
+    """Note the children of an element that are not read; ``read``: tags of those that are."""
     for child in element:
-        if child.tag in read:
-            continue
-        if _known(child):
+        if child.tag not in read:
             ignore_extension(child, notes)
-            continue
-        known = f"; read are {', '.join(sorted(read))}" if read else ""
-        notes.unless_allowed("unknown", child.error(f"unknown element inside {element.short}{known}."))
+
+
+def first(element: Element, tag: str, notes: Notes) -> Element | None:
+    """The first child with this tag, None without one; others, which other readers pass over too, are noted."""
+    found = element.all(tag)
+    for extra in found[1:]:
+        notes.ignore(extra, f"a second <{tag}> of one <{element.tag}>; only the first is kept")
+    return found[0] if found else None
+
+
+def refuse_xacro(root: Element) -> None:
+    """Raise if a file is a template: URDF is what xacro makes of it."""
+    stack = [root]
+    while stack:
+        element = stack.pop()
+        marked = [value for value in element.attrib.values() if "${" in value or "$(" in value]
+        if element.tag.startswith("xacro:") or marked:
+            what = f'"{marked[0]}" is' if marked else "this is"
+            name = element.file.replace("\\", "/").rpartition("/")[2]
+            raise element.error(f"{what} for xacro to expand. {xacro_command(name)}")
+        stack.extend(reversed(element.children))
+
+
+def xacro_command(name: str) -> str:
+    """The command that makes a URDF of a template."""
+    stem = name.removesuffix(".xacro").removesuffix(".urdf")
+    return f'Run "xacro {name} -o {stem}_expanded.urdf" and load what it writes.'
 
 
 def _known(element: Element) -> str | None:

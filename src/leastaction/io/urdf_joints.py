@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
 from leastaction.errors import ModelError
 from leastaction.io.notes import Notes, located
-from leastaction.io.urdf_extensions import refuse_unknown
+from leastaction.io.urdf_extensions import ignore_others
 from leastaction.io.urdf_inertia import read_origin
 from leastaction.io.xml import Element
 from leastaction.model.mechanism import Mechanism
@@ -50,9 +51,9 @@ def add_joint(m: Mechanism, joint: Element, parent: str, child: str, notes: Note
     if mimic is not None and kind != "fixed":
         leader = mimic.string("joint")
         notes.unless_allowed("mimic", joint.error(f'it mimics the joint "{leader}", which is not supported.'))
-    refuse_unknown(joint, _READ, notes)
+    ignore_others(joint, _READ, notes)
     for element in (*joint.all("limit"), *joint.all("dynamics")):
-        refuse_unknown(element, frozenset(), notes)
+        ignore_others(element, frozenset(), notes)
 
 
 def _axis(joint: Element) -> tuple[float, ...]:
@@ -78,9 +79,14 @@ def _limits(joint: Element, kind: str, notes: Notes) -> dict[str, Any]:
 
     # bounds of the coordinate: both default to 0, as in the definition of URDF
     if kind in ("revolute", "prismatic"):
-        lower, upper = limit.number("lower", 0.0), limit.number("upper", 0.0)
+        lower = _loose(limit, "lower", -math.inf, notes)
+        upper = _loose(limit, "upper", math.inf, notes)
         if lower > upper:
-            raise joint.error(f"the limits on line {limit.line} are reversed: lower {lower} > upper {upper}.")
+            notes.add(
+                f"{joint.where}: the limits on line {limit.line} are reversed, lower {lower:g} > upper {upper:g}; "
+                "taken as unlimited, as others take them."
+            )
+            lower, upper = -math.inf, math.inf
         if "lower" not in limit.attrib and "upper" not in limit.attrib:
             notes.add(f"{joint.where}: <limit> has neither lower nor upper; both are 0, as URDF defines it.")
         options["limits"] = (
@@ -94,11 +100,10 @@ def _limits(joint: Element, kind: str, notes: Notes) -> dict[str, Any]:
     for attribute, option in (("effort", "effort"), ("velocity", "speed")):
         if attribute not in limit.attrib:
             continue
-        value = limit.number(attribute)
-        if value < 0:
-            raise joint.error(f"{attribute} on line {limit.line} is negative: {value}.")
-        if value == 0:
-            notes.ignore(limit, f"{attribute} is 0; taken as not given")
+        value = _loose(limit, attribute, math.inf, notes)
+        if value <= 0:
+            what = "0" if value == 0 else "negative"
+            notes.ignore(limit, f"{attribute} is {what}; taken as not given")
         elif value < UNBOUNDED:
             options[option] = value
     return options
@@ -110,11 +115,23 @@ def _dynamics(joint: Element, notes: Notes) -> dict[str, Any]:
     if dynamics is None:
         return {}
     _note_attributes(dynamics, {"damping", "friction"}, notes)
-    options = {key: dynamics.number(key, 0.0) for key in ("damping", "friction")}
+    options = {key: _loose(dynamics, key, 0.0, notes) for key in ("damping", "friction")}
     for key, value in options.items():
         if value < 0:
             raise ModelError(f"{joint.where}: {key} on line {dynamics.line} is negative: {value}.")
     return options
+
+
+def _loose(element: Element, name: str, unknown: float, notes: Notes) -> float:
+    """A number, 0 where it is absent; ``unknown``, with a note, for one that is written and not finite."""
+    try:
+        value = float(element.attrib.get(name, "0"))
+    except ValueError:
+        value = 0.0
+    if math.isfinite(value):
+        return element.number(name, 0.0)
+    notes.ignore(element, f"{name} is not finite; taken as not given")
+    return unknown
 
 
 def _note_attributes(element: Element, known: set[str], notes: Notes) -> None:

@@ -11,21 +11,22 @@ from functools import lru_cache
 
 import numpy as np
 
-from leastaction.errors import ModelError
 from leastaction.model.actuation import with_servos
 from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.elements import Joint
-from leastaction.model.inertia import MassProperties, check_inertia, combine
+from leastaction.model.inertia import MassProperties, combine, why_impossible
 from leastaction.model.joints import Ball, SplineFactor, factors, plane_basis
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.model import JointView, Model
 from leastaction.model.pose import inverse_pose
-from leastaction.model.singular import check_singular
+from leastaction.model.singular import why_singular
 from leastaction.model.spline import Spline, SplineCurve
 from leastaction.model.splitting import split
 from leastaction.model.tables import Place, constraint_table, force_table, joint_force_table, loop_table
 from leastaction.model.topology import Topology, rigid_offsets, topology
 from leastaction.tree import layout as kl
+
+_REPAIR = 'For a file, la.load(..., inertia="repair") takes the nearest possible one.'
 
 _KIND = {"revolute": kl.REVOLUTE, "prismatic": kl.PRISMATIC, "helical": kl.HELICAL}
 
@@ -44,6 +45,7 @@ class _Rows:
     names: list[list[str]] = field(default_factory=lambda: [[WORLD]])
     offset: dict[str, FloatArray] = field(default_factory=dict)
     splines: dict[int, Spline] = field(default_factory=dict)
+    impossible: str = ""
 
     def add(self, parent: int, kind: int, before: FloatArray, pitch: float, joint: str) -> int:
         """Append a row and return its number."""
@@ -68,7 +70,8 @@ def build(mechanism: Mechanism) -> Model:
     shares = {
         twin.joint: f" (behind it is a part of '{twin.body}', cut there to close a loop)" for twin in twins.values()
     }
-    check_singular(tree, [_label(mechanism, name, shares.get(name, "")) for name in rows.joint], rows.splines)
+    labels = [_label(mechanism, name, shares.get(name, "")) for name in rows.joint]
+    undetermined = rows.impossible or why_singular(tree, labels, rows.splines)
     # forces, springs, loops
     passive, law_callbacks = joint_force_table(mechanism, views)
     forces, force_callbacks = force_table(mechanism, places)
@@ -90,6 +93,7 @@ def build(mechanism: Mechanism) -> Model:
         first_rows=first,
         loop_rows=loop_rows,
         inequalities=inequalities,
+        undetermined=undetermined,
         callbacks=(*law_callbacks, *force_callbacks, *constraint_callbacks, *inequality_callbacks),
     )
 
@@ -135,13 +139,7 @@ def _write_rows(
         base = places[joint.parent]
         first[name] = len(rows.parent)
         mass = combine(groups[leader])
-        if mass.mass > 0:
-            check_inertia(mass.mass, mass.inertia, f"body '{leader}' with what is fixed to it")
-        elif mass.inertia.any():
-            raise ModelError(
-                f"body '{leader}' with what is fixed to it has inertia and no mass, which no body has. Give it a mass; "
-                f"or leave its inertia out, and give the inertia of a rotor as the armature of joint '{name}'."
-            )
+        rows.impossible = rows.impossible or _why_impossible(leader, name, mass)
         row, carry = _write_joint(rows, joint, base, mass)
         link = carry @ inverse_pose(joint.child_frame)
         places[joint.child] = Place(row, link)
@@ -151,6 +149,18 @@ def _write_rows(
         base = places[frame.body]
         places[frame.name] = Place(base.row, base.pose @ frame.pose)
     return rows, places, first
+
+
+def _why_impossible(body: str, joint: str, mass: MassProperties) -> str:
+    """Why nothing can have these mass properties of a body with what is fixed to it, in words; "" if something can."""
+    where = f"body '{body}' with what is fixed to it"
+    if mass.mass == 0 and mass.inertia.any():
+        return (
+            f"{where} has inertia and no mass, which no body has. Give it a mass; or leave its inertia out, and give "
+            f"the inertia of a rotor as the armature of joint '{joint}'. {_REPAIR}"
+        )
+    why = why_impossible(mass.inertia)
+    return f"{where}: {why}. {_REPAIR}" if why else ""
 
 
 def _write_joint(rows: _Rows, joint: Joint, base: Place, mass: MassProperties) -> tuple[int, FloatArray]:

@@ -34,6 +34,7 @@ class Body(Record):
         com: centre of mass (3,) in the link frame, metres.
         inertia: (3, 3) about the centre of mass, link axes, kg m^2.
         shapes: geometry for contact and pictures.
+        unread_shapes: collision shapes that a file has and that could not be read, in words.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Body(Record):
     com: FloatArray
     inertia: FloatArray
     shapes: tuple[Shape, ...] = ()
+    unread_shapes: tuple[str, ...] = ()
 
     @property
     def mass_properties(self) -> MassProperties:

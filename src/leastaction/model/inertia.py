@@ -25,7 +25,8 @@ class MassProperties:
     Attributes:
         mass: kilograms, not negative.
         com: centre of mass (3,), metres.
-        inertia: (3, 3) about the centre of mass, axes of the frame, kg m^2.
+        inertia: (3, 3) about the centre of mass, axes of the frame, kg m^2; symmetric. That a body can have it is
+            checked where a body is added, and before dynamics: parts of one body need not be bodies by themselves.
     """
 
     mass: float
@@ -36,7 +37,7 @@ class MassProperties:
         mass = check_number(self.mass, "mass", nonnegative=True)
         object.__setattr__(self, "mass", mass)
         object.__setattr__(self, "com", check_vector(self.com, 3, "com"))
-        object.__setattr__(self, "inertia", check_inertia(mass, self.inertia, "mass properties"))
+        object.__setattr__(self, "inertia", symmetric_inertia(self.inertia, "mass properties"))
 
     def transformed(self, pose: FloatArray) -> MassProperties:
         """The same body seen from the frame in which this frame has the given pose (4, 4)."""
@@ -99,25 +100,52 @@ def check_inertia(mass: float, inertia: Any, where: str) -> FloatArray:
     is larger than the sum of the two others, is not: no distribution of mass has it.
     """
     check_number(mass, f"{where}: mass", nonnegative=True)
+    I = symmetric_inertia(inertia, where)
+    why = why_impossible(I)
+    if why:
+        raise ModelError(f"{where}: {why}.")
+    return I
+
+
+def symmetric_inertia(inertia: Any, where: str) -> FloatArray:
+    """An inertia (3, 3) made exactly symmetric; an error if it is not nearly so. No body need have it."""
     I = check_array(inertia, f"{where}: inertia")
     if I.shape != (3, 3):
         raise ModelError(f"{where}: inertia must be a 3x3 matrix, got shape {I.shape}.")
-    # symmetry
     scale = float(np.abs(I).max())
     if float(np.abs(I - I.T).max()) > _SLACK * scale:
         raise ModelError(f"{where}: inertia is not symmetric: {I.tolist()}.")
-    I = 0.5 * (I + I.T)
+    return frozen(0.5 * I + 0.5 * I.T)
+
+
+def why_impossible(I: FloatArray) -> str:
+    """Why no body has the symmetric inertia I (3, 3), in words; "" if one can."""
+    scale = float(np.abs(I).max())
     # principal moments a <= b <= c
     a, b, c = (float(x) for x in np.linalg.eigvalsh(I))
     moments = f"principal moments {a:.6g}, {b:.6g}, {c:.6g} kg m^2"
     if a < -_SLACK * scale:
-        raise ModelError(f"{where}: inertia is not positive: {moments}.")
+        return f"inertia is not positive: {moments}"
     if c > a + b + _SLACK * scale:
-        raise ModelError(
-            f"{where}: inertia breaks the triangle inequality ({moments}: {c:.6g} > {a:.6g} + {b:.6g}), no body has "
-            "it. Check units, and that it is taken about the centre of mass."
+        return (
+            f"inertia breaks the triangle inequality ({moments}: {c:.6g} > {a:.6g} + {b:.6g}), no body has it. Check "
+            "units, and that it is taken about the centre of mass"
         )
-    return frozen(I)
+    return ""
+
+
+def nearest_inertia(I: FloatArray) -> FloatArray:
+    """The nearest inertia (3, 3) that a body can have, in the sense of the sum of squares, with the same axes."""
+    (a, b, c), axes = np.linalg.eigh(0.5 * (I + I.T))
+    # a <= b <= c: the largest gives and the others take until the triangle closes
+    d = max(0.0, (c - a - b) / 3.0)
+    a, b, c = a + d, b + d, c - d
+    # that would leave the smallest below zero: a thin rod instead
+    if a < 0:
+        mean = max(0.0, (b + c) / 2.0)
+        a, b, c = 0.0, mean, mean
+    out: FloatArray = axes @ np.diag([a, b, c]) @ axes.T
+    return 0.5 * (out + out.T)
 
 
 def _point_inertia(mass: float, r: FloatArray) -> FloatArray:

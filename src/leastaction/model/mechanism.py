@@ -28,7 +28,7 @@ from leastaction.model.contact_groups import pairs_among
 from leastaction.model.contacts import check_pair, two_bodies
 from leastaction.model.elements import Actuator, Body, ContactPair, Frame, Ground, Joint
 from leastaction.model.forces import Force
-from leastaction.model.inertia import body_properties, check_inertia
+from leastaction.model.inertia import body_properties, symmetric_inertia
 from leastaction.model.joint_data import check_joint
 from leastaction.model.joints import check_coordinates
 from leastaction.model.pose import check_pose
@@ -422,7 +422,7 @@ class Mechanism(Record):
             where = f"body '{body.name}'"
             body.mass = check_number(body.mass, f"{where}: mass", nonnegative=True)
             body.com = check_vector(body.com, 3, f"{where}: com")
-            body.inertia = check_inertia(body.mass, body.inertia, where)
+            body.inertia = symmetric_inertia(body.inertia, where)
         for joint in self.joints.values():
             check_joint(joint)
         for frame in self.frames.values():

@@ -81,6 +81,8 @@ class Model:
         first_rows: first tree row of every moving joint.
         loop_rows: constraint rows of every loop joint.
         inequalities: the user's inequality constraints, as kernels read them.
+        undetermined: why the mechanism has kinematics and no motion, in words: a joint moves nothing that has inertia,
+            or a body has an inertia that none can have; "" where it has. Dynamics raises it.
         callbacks: functions of the user that the arrays point to.
     """
 
@@ -96,6 +98,7 @@ class Model:
     first_rows: dict[str, int]
     loop_rows: dict[str, slice]
     inequalities: Constraints
+    undetermined: str
     callbacks: tuple[Callback, ...]
 
     @property
@@ -365,6 +368,12 @@ def check_model(model: Any) -> None:
     """Refuse what is not a model, such as a mechanism that was not built."""
     if not isinstance(model, Model):
         raise ModelError(f"expected a model, got {type(model).__name__}; call mechanism.build().")
+
+
+def check_determined(model: Model, where: str) -> None:
+    """Refuse a model whose inertias do not determine its motion; ``where`` is who asks, for the error."""
+    if model.undetermined:
+        raise ModelError(f"{where}: {model.undetermined}")
 
 
 _CONSTRAINTS = ("equality", "velocity", "inequality")

@@ -18,6 +18,7 @@ from leastaction.model.bearing import Bearing
 from leastaction.model.checks import FloatArray
 from leastaction.model.elements import Actuator, Body, ContactPair, Ground, Joint
 from leastaction.model.forces import force_from_dict
+from leastaction.model.inertia import symmetric_inertia
 from leastaction.model.joints import JointPart
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.reader import Reader, is_number, plain
@@ -99,7 +100,9 @@ def mechanism_from_dict(data: Any, base: str | Path | None = None, roots: Iterab
 
 
 def _body_to_dict(body: Body) -> dict[str, Any]:
-    return {
+    # few bodies lack a shape
+    unread = {"unread_shapes": list(body.unread_shapes)} if body.unread_shapes else {}
+    return unread | {
         "name": body.name,
         "mass": body.mass,
         "com": plain(body.com),
@@ -115,9 +118,13 @@ def _read_body(out: Mechanism, reader: Reader, base: str | Path | None, roots: I
         shape_from_dict(shape, f"{reader.path}.shapes[{i}]", base, roots)
         for i, shape in enumerate(reader.items("shapes", []))
     ]
+    unread = _texts(reader, "unread_shapes", reader.items("unread_shapes", []))
     reader.finish()
+    # dynamics judges what a body and all that is fixed to it can have
     with reader.here():
-        out.add_body(name, mass=mass, com=com, inertia=inertia, shapes=shapes)
+        body = out.add_body(name, mass=mass, com=com, inertia=np.zeros((3, 3)), shapes=shapes)
+        body.inertia = symmetric_inertia(inertia, f"body '{name}'")
+    body.unread_shapes = tuple(unread)
 
 
 def _joint_to_dict(joint: Joint) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from leastaction.errors import ModelError
 from leastaction.model.checks import FloatArray
 from leastaction.model.spline import Spline
 from leastaction.spatial import quaternion, se3
@@ -14,8 +13,8 @@ from leastaction.tree import layout as kl
 _SAFETY = 100.0
 
 
-def check_singular(tree: kl.Tree, labels: list[str], splines: dict[int, Spline]) -> None:
-    """Raise if some joint has a direction without articulated inertia at a seeded random position.
+def why_singular(tree: kl.Tree, labels: list[str], splines: dict[int, Spline]) -> str:
+    """Which joint has a direction without articulated inertia at a seeded random position, in words; "" if none has.
 
     The sweep is ``tree/articulated.py`` in plain NumPy, each row in its own frame: it runs once, at build, and must
     not need the compiler. Beside every inertia A goes a bound E of its rounding, from the same sizes, so that neither
@@ -29,6 +28,7 @@ def check_singular(tree: kl.Tree, labels: list[str], splines: dict[int, Spline])
     errors = np.array([eps * _sizes(A) for A in inertias])
     # the same of the nearest bodies alone: behind a row without a body, those of the rows after it
     empty = [not A.any() for A in inertias]
+    lacking: list[str] = []
     near, near_errors = inertias.copy(), errors.copy()
     for i in range(len(tree.rows) - 1, 0, -1):
         A, E, A0, E0 = inertias[i], errors[i], near[i], near_errors[i]
@@ -38,12 +38,7 @@ def check_singular(tree: kl.Tree, labels: list[str], splines: dict[int, Spline])
             s, armature = axes[k], float(tree.armature[k])
             moving, moving_near = _moves(A, E, s, armature), _moves(A0, E0, s, armature)
             if not (moving or moving_near):
-                raise ModelError(
-                    f"{labels[i]}: nothing that it moves has inertia in one of its directions (a point has none about "
-                    "itself, a thin rod none about its own line), so its motion is undetermined. Give the bodies "
-                    "behind it mass or inertia there, give the joint armature, take a joint without that direction, "
-                    "or lock it."
-                )
+                lacking.append(labels[i])
             A, E = _behind(A, E, s, armature, eps) if float(s @ A @ s) + armature > 0.0 else (A, E)
             if moving_near:
                 A0, E0 = _behind(A0, E0, s, armature, eps)
@@ -58,6 +53,16 @@ def check_singular(tree: kl.Tree, labels: list[str], splines: dict[int, Spline])
             moved = X.T @ A0 @ X
             near[parent] += moved
             near_errors[parent] += X.T @ E0 @ X + eps * _sizes(moved)
+    if not lacking:
+        return ""
+    others = len(set(lacking)) - 1
+    more = f", and {others} more" if others else ""
+    return (
+        f"{lacking[-1]}{more}: nothing that it moves has inertia in one of its directions (a point has none about "
+        "itself, a thin rod none about its own line), so its motion is undetermined. Give the bodies behind it mass or "
+        "inertia there, give the joint armature, take a joint without that direction, or lock it; for a "
+        'file without inertias, la.load(..., inertia="shapes") computes them from its shapes.'
+    )
 
 
 def _moves(A: FloatArray, E: FloatArray, s: FloatArray, armature: float) -> bool:

@@ -17,7 +17,7 @@ from leastaction.implicit.method import SDIRK2
 from leastaction.maximal.method import Maximal
 from leastaction.methods.base import Method
 from leastaction.model.checks import FloatArray
-from leastaction.model.model import Model, State
+from leastaction.model.model import Model, State, check_determined
 from leastaction.run.registry import check_supported, method_by_name
 
 _LARGEST_PHASE = 1.5
@@ -37,6 +37,7 @@ def method_for(model: Model, state: State, dt: float | None, method: Any, where:
         method: a method, its name, or None.
         where: who asks, for errors.
     """
+    check_determined(model, where)
     if method is None:
         return _choose(model, state, dt)
     chosen = method_by_name(method) if isinstance(method, str) else method

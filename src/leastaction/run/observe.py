@@ -9,10 +9,10 @@ import numpy as np
 from leastaction.dynamics import quantities
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.model.actuation import servo_bound, servo_forces, servo_rates
-from leastaction.model.checks import FloatArray
+from leastaction.model.checks import FloatArray, quoted
 from leastaction.model.configuration import retract
 from leastaction.model.joints import layout
-from leastaction.model.model import Model, State, check_model
+from leastaction.model.model import Model, State, check_determined, check_model
 from leastaction.model.tables import flat_pose
 from leastaction.spatial import quaternion
 from leastaction.tree.layout import PARENT
@@ -39,6 +39,21 @@ def constraint_error(model: Model, q: FloatArray) -> FloatArray:
             at = quantities.frame_poses(model, q, list(constraint.bodies))
             out = np.maximum(out, [np.abs(constraint.value(at[r])).max() for r in range(len(q))])
     return out
+
+
+def untouched(model: Model) -> list[str]:
+    """Words for bodies that are to touch something and whose collision shapes could not be read."""
+    m = model.mechanism
+    touching = {name for pair in m.contacts for name in (pair.a, pair.b)}
+    unread = [body.name for body in m.bodies.values() if body.unread_shapes]
+    lacking = [name for name in unread if m.ground is not None or name in touching]
+    if not lacking:
+        return []
+    more = f" and {len(lacking) - 10} more" if len(lacking) > 10 else ""
+    return [
+        f"collision shapes of {quoted(lacking[:10])}{more} could not be read, so nothing touches the bodies there; the "
+        "notes of the mechanism say why"
+    ]
 
 
 def opened(model: Model, q: FloatArray) -> tuple[float | None, float]:
@@ -117,6 +132,7 @@ def project(model: Model, state: State, *, tolerance: float = 1e-12, iterations:
 
     if row_count(model) == 0:
         return state
+    check_determined(model, "project, which measures by mass")
     sizes = _Sizes(model, state)
     q, gap = _nearest_closed(model, state, sizes, tolerance, iterations)
     q, gap = _close(model, q, sizes, gap, tolerance)

@@ -16,7 +16,7 @@ from leastaction.galerkin.method import Galerkin
 from leastaction.implicit.method import BDF, SDIRK2, LinearlyImplicitEuler
 from leastaction.maximal.method import Maximal
 from leastaction.methods.base import Method
-from leastaction.model.model import Model
+from leastaction.model.model import Model, check_determined
 from leastaction.trapezoid.method import LieTrapezoid
 
 # name on the command line -> (method, what it is)
@@ -113,7 +113,8 @@ def method_from_options(kind: str, options: dict[str, Any]) -> Method:
 
 
 def check_supported(method: Method, model: Model) -> None:
-    """Raise UnsupportedError for the first feature of the model that the method cannot honour."""
+    """Raise UnsupportedError for the first feature that the method cannot honour, ModelError where no motion is."""
+    check_determined(model, f"the motion of '{model.name}'")
     for feature in sorted(model.features - method.supports):
         able = sorted({name for name, (other, _) in METHODS.items() if feature in other.supports})
         who = f"these can: {', '.join(able)}" if able else "no method of this version can"

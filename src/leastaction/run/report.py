@@ -32,6 +32,7 @@ class Report:
         loop_gap: largest gap of loops and equality constraints at the saved rows, metres or radians; None without any.
         size: largest distance between bodies at the first row, metres, with which a gap is compared.
         chosen: why this method, where none was asked for.
+        notes: what to know about the run, such as bodies that nothing can touch.
     """
 
     method: str
@@ -46,6 +47,7 @@ class Report:
     loop_gap: float | None = None
     size: float = 0.0
     chosen: str | None = None
+    notes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -77,6 +79,7 @@ class Report:
             out.append(("loop gap", f"at most {self.loop_gap:.3g}"))
             if self.loop_gap > WIDE * (self.size or 1.0):
                 out.append(("warning", f"the loops opened by {self.loop_gap:.3g} m or rad; {_OPENED}"))
+        out += [("note", words) for words in self.notes]
         out += [(f"limit of {name}", words) for name, words in self.limits.items()]
         if self.failure:
             out.append(("stopped", self.failure))
@@ -132,6 +135,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "most_iterations": _is_count,
     "failure": lambda value: value is None or _is_words(value),
     "limits": lambda value: _is_dict(value, _is_words),
+    "notes": lambda value: isinstance(value, list) and all(map(_is_words, value)),
     "chosen": lambda value: value is None or _is_words(value),
     "loop_gap": lambda value: value is None or _is_seconds(value),
     "size": _is_seconds,

@@ -20,7 +20,7 @@ from leastaction.model.files import check_path, check_writable
 from leastaction.model.model import Model, State
 from leastaction.run.choice import method_for
 from leastaction.run.controls import as_control
-from leastaction.run.observe import limits_crossed, opened
+from leastaction.run.observe import limits_crossed, opened, untouched
 from leastaction.run.progress import Progress
 from leastaction.run.registry import check_supported
 from leastaction.run.report import Report
@@ -92,7 +92,7 @@ def simulate(
         q=state.q[None].copy(),
         v=state.v[None].copy(),
         memory=chosen.start(model, state),
-        report=Report(chosen.label, chosen=why),
+        report=Report(chosen.label, chosen=why, notes=untouched(model)),
         pace=pace,
         iterations=np.zeros(1, dtype=np.int64),
     )
