@@ -44,10 +44,11 @@ def test_inputs_of_motors_and_of_servos_without_a_spring():
     assert m.build().actuate({"motor": 3.0}).tolist() == [0.0, 0.0, 10.0]
     for wrong, words in (
         ({"nobody": 1.0}, "there is no actuator 'nobody'"),
-        ({"motor": [[1.0]]}, "one finite number"),
-        ({"motor": np.nan}, "one finite number"),
-        ({"motor": [1.0], "servo": [1.0, 2.0]}, "different numbers of steps"),
-        (1.0, "expected a dict"),
+        ({"motor": np.nan}, "actuator 'motor': inputs"),
+        ({"motor": "much"}, "actuator 'motor': inputs"),
+        ({"motor": [1.0], "servo": [1.0, 2.0]}, "different shapes"),
+        (1.0, "expected 2 in each row, for the actuators 'servo', 'motor'"),
+        ([1.0, 2.0, 3.0], "expected 2 in each row"),
     ):
         with pytest.raises(la.ModelError, match=words):
             model.actuate(wrong)
@@ -116,3 +117,55 @@ def test_the_report_knows_what_a_servo_pulls():
     assert run.report.limits == {}
     run = la.simulate(model, dt=0.001, duration=0.01, method="rk4", control=model.actuate({"servo": 2.0 * steps}))
     assert "effort of" in run.report.limits["hinge"]
+
+
+def drone() -> la.Mechanism:
+    m = la.Mechanism("drone")
+    m.add_body("frame", mass=1.0, com=(0.1, 0.0, 0.0), inertia=(0.1, 0.2, 0.3))
+    m.add_joint("free", "free", parent="world", child="frame")
+    m.add_actuator("rotor", "free", gear=(0.1, -0.2, 0.05, 0.0, 0.0, 2.0), effort=30.0)
+    m.add_actuator("spin", "free", gear=3.0, coordinate=2)
+    return m
+
+
+def test_a_motor_on_all_coordinates_of_a_joint(tmp_path):
+    m = drone()
+    model = m.build()
+    assert (model.nu, model.actuator_names) == (2, ("rotor", "spin"))
+    tau = model.actuate({"rotor": 5.0})
+    np.testing.assert_array_equal(tau, 5.0 * np.array([0.1, -0.2, 0.05, 0.0, 0.0, 2.0]))
+    # the same as a wrench in link axes
+    m.add_force(la.Wrench("frame", tau, "body"))
+    pushed, q, v = m.build(), model.neutral(), np.arange(6.0)
+    a, b = la.forward_dynamics(model, q, v, tau), la.forward_dynamics(pushed, q, v, 0 * tau)
+    np.testing.assert_allclose(a, b, rtol=1e-12)  # measured 4e-16
+    # rows of inputs, and files
+    rows = model.actuate(np.array([[1.0, 0.0], [0.0, 2.0]]))
+    np.testing.assert_array_equal(rows[1], [0, 0, 6.0, 0, 0, 0])
+    la.save(drone(), tmp_path / "m.json")
+    again = la.load(tmp_path / "m.json").build()
+    np.testing.assert_array_equal(again.actuate([5.0, 1.0]), model.actuate([5.0, 1.0]))
+
+
+@pytest.mark.parametrize(
+    ("gear", "more", "words"),
+    [
+        ((1.0, 2.0), {}, "joint 'free' has 6"),
+        ((1.0,) * 6, {"coordinate": 1}, "one for each velocity coordinate"),
+        ((1.0,) * 6, {"kp": 1.0}, "its gear must be one number"),
+        ((1.0,) * 5 + (np.inf,), {}, "gear"),
+    ],
+)
+def test_gears_that_do_not_fit(gear, more, words):
+    m = drone()
+    with pytest.raises(la.ModelError, match=words):
+        m.add_actuator("bad", "free", gear=gear, **more)
+
+
+def test_inputs_of_an_actuator_on_a_joint_that_is_held_have_no_effect():
+    m = arm(kp=10.0)
+    m.add_body("other", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    m.add_joint("elbow", "revolute", parent="link", child="other")
+    m.add_actuator("motor", "elbow")
+    m.lock("elbow")
+    assert m.build().actuate([0.5, 7.0]).tolist() == [5.0]

@@ -1,7 +1,8 @@
 """Actuators of a compiled MuJoCo model as motors and servos.
 
 MuJoCo's force is gain * input + b0 + b1 * length + b2 * rate, cut to forcerange, with length and rate the gear times
-those of the joint. Without b1 and b2 that is a motor of gear * gain; otherwise a servo with kp = -b1 and kd = -b2.
+those of the joint. Without b1 and b2 that is a motor of gear * gain; otherwise a servo with kp = -b1 and kd = -b2. The
+force and torque of a motor on a site of a free body are constant along the axes of its link, as a gear is.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from leastaction.io.notes import Notes, located
 from leastaction.io.xml import Element
 from leastaction.model.checks import FloatArray
 from leastaction.model.mechanism import Mechanism
+from leastaction.model.pose import pose
 
 
 def add_actuators(m: Mechanism, source: Source, settings: Settings, notes: Notes) -> None:
@@ -35,7 +37,7 @@ def add_actuators(m: Mechanism, source: Source, settings: Settings, notes: Notes
             notes.unless_allowed(refusal[0], element.error(f"the actuator {name!r} {refusal[1]}"))
             continue
         _check_dynamics(source, notes, a, name, element)
-        target = _joint_coordinate(source, a)
+        target = _target(source, a)
         assert target is not None
         joint, coordinate, gear = target
         law = _servo(source, notes, a, name, element) if _is_servo(mj, a) else _motor(source, notes, a, name, element)
@@ -65,24 +67,24 @@ def _refusal(source: Source, a: int) -> tuple[str, str] | None:
     if mj.actuator_delay[a]:
         return "actuators", "has a delay, which is not supported."
     # where it acts
-    target = _joint_coordinate(source, a)
+    target = _target(source, a)
     if target is None:
         kind = _word(mujoco.mjtTrn(int(mj.actuator_trntype[a])))
-        return "actuators", f"(transmission {kind}) does not act on one coordinate of a joint; use motors on joints."
+        return "actuators", (
+            f"(transmission {kind}) does not act on one joint with a constant gear, which is not supported; motors on "
+            "joints and on sites of free bodies are."
+        )
     if bias == mujoco.mjtBias.mjBIAS_AFFINE:
         return _refused_bias(source, a, target[2])
     return None
 
 
-def _refused_bias(source: Source, a: int, gear: float) -> tuple[str, str] | None:
+def _refused_bias(source: Source, a: int, gear: float | FloatArray) -> tuple[str, str] | None:
     """Why the part of a force that needs no input cannot be kept; None if it can."""
-    import mujoco
-
     mj = source.mj
     b0, b1, b2 = (float(b) for b in mj.actuator_biasprm[a, :3])
-    one = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
-    if (b0 or b1 or b2) and int(mj.jnt_type[mj.actuator_trnid[a, 0]]) not in one:
-        return "actuators", "has a bias on a ball joint, which is not supported."
+    if (b0 or b1 or b2) and not _is_on_one_axis(source, a):
+        return "actuators", "has a bias and acts on no hinge or slide, which is not supported."
     if b1 > 0 or b2 > 0:
         return "actuators", f"has biasprm {b0:g} {b1:g} {b2:g}, which pushes away; the last two must not be positive."
     if b0 and not b1:
@@ -106,25 +108,56 @@ def _check_dynamics(source: Source, notes: Notes, a: int, name: str, element: El
         notes.unless_allowed("activation", element.error(what))
 
 
-def _joint_coordinate(source: Source, a: int) -> tuple[str, int, float] | None:
-    """Joint, velocity coordinate and gear that an actuator acts on; None for any other transmission."""
+def _is_on_one_axis(source: Source, a: int) -> bool:
+    """Whether an actuator acts on a hinge or a slide."""
     import mujoco
 
     mj = source.mj
-    on_joint = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
-    if int(mj.actuator_trntype[a]) not in on_joint:
-        return None
-    j = int(mj.actuator_trnid[a, 0])
-    gear = _gear(source, a)
-    kind = int(mj.jnt_type[j])
-    # one coordinate
-    if kind in (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)):
-        return source.joints[j], 0, float(gear[0])
-    # a ball turned about one axis of its child frame
-    if kind == int(mujoco.mjtJoint.mjJNT_BALL) and int(mj.actuator_trntype[a]) == on_joint[0]:
+    if int(mj.actuator_trntype[a]) not in (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)):
+        return False
+    one = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+    return int(mj.jnt_type[mj.actuator_trnid[a, 0]]) in one
+
+
+def _target(source: Source, a: int) -> tuple[str, int, float | FloatArray] | None:
+    """Joint, velocity coordinate and gear that an actuator acts on; None for any other transmission."""
+    import mujoco
+
+    mj, gear = source.mj, _gear(source, a)
+    if _is_on_one_axis(source, a):
+        return source.joints[int(mj.actuator_trnid[a, 0])], 0, float(gear[0])
+    # a ball turned about axes of its child frame
+    kind, at = int(mj.actuator_trntype[a]), int(mj.actuator_trnid[a, 0])
+    ball = int(mujoco.mjtJoint.mjJNT_BALL)
+    if kind == int(mujoco.mjtTrn.mjTRN_JOINT) and int(mj.jnt_type[at]) == ball:
         used = np.flatnonzero(gear[:3])
-        return (source.joints[j], int(used[0]), float(gear[used[0]])) if len(used) == 1 else None
+        return (
+            (source.joints[at], int(used[0]), float(gear[used[0]]))
+            if len(used) == 1
+            else (source.joints[at], 0, gear[:3])
+        )
+    if kind == int(mujoco.mjtTrn.mjTRN_SITE) and int(mj.actuator_trnid[a, 1]) < 0:
+        return _on_free_body(source, at, gear)
     return None
+
+
+def _on_free_body(source: Source, site: int, gear: FloatArray) -> tuple[str, int, FloatArray] | None:
+    """Free joint and gear (torque; force) of a force and torque in the axes of a site on its body; None for others."""
+    import mujoco
+
+    mj, b, frame = (
+        source.mj,
+        int(source.mj.site_bodyid[site]),
+        pose(xyz=source.mj.site_pos[site], quat=source.mj.site_quat[site]),
+    )
+    # up to the body that carries the joint
+    while b > 0 and mj.body_jntnum[b] == 0:
+        frame, b = pose(xyz=mj.body_pos[b], quat=mj.body_quat[b]) @ frame, int(mj.body_parentid[b])
+    j = int(mj.body_jntadr[b])
+    if b == 0 or int(mj.jnt_type[j]) != int(mujoco.mjtJoint.mjJNT_FREE):
+        return None
+    force, torque = frame[:3, :3] @ gear[:3], frame[:3, :3] @ gear[3:]
+    return source.joints[j], 0, np.concatenate([torque + np.cross(frame[:3, 3], force), force])
 
 
 def _is_servo(mj: Any, a: int) -> bool:

@@ -57,7 +57,7 @@ def _on_one_coordinate(model: Model, view: JointView, i: int, servos: list[Actua
     """The bounded ones among all servos on coordinate i of a joint."""
     joint, label = view.joint, view.joint.velocity_names[i]
     for other in model.mechanism.actuators.values():
-        if other.joint == view.name and int(other.coordinate) == i and not other.is_servo:
+        if other.joint == view.name and not other.is_servo and other.gears(joint.nv)[i] != 0:
             raise UnsupportedError(
                 f"actuator '{other.name}': its control cannot be told from that of servo '{servos[0].name}' on "
                 f"'{label}' of joint '{view.name}', whose effort is enforced; drop one of them, or the effort."
@@ -68,15 +68,15 @@ def _on_one_coordinate(model: Model, view: JointView, i: int, servos: list[Actua
             f"joint '{view.name}': its effort on '{label}' would bound {len(servos)} servos together; give each an "
             f"effort of its own, of {joint.effort[i]:g} in all at most."
         )
-    weights = np.array([servo.gear**2 * servo.kp for servo in servos])
+    weights = np.array([servo.ratio**2 * servo.kp for servo in servos])
     if not weights.any():
-        weights = np.array([servo.gear**2 * servo.kd for servo in servos])
+        weights = np.array([servo.ratio**2 * servo.kd for servo in servos])
     shares = (weights / weights.sum()).tolist()
     at = place_of(joint, i) or 0
     return [
         BoundedServo(
-            servo.name, view.v.start + i, view.q.start + at, servo.gear**2 * servo.kp, servo.gear**2 * servo.kd,
-            servo.target / servo.gear if servo.kp > 0 else 0.0, bound, share,
+            servo.name, view.v.start + i, view.q.start + at, servo.ratio**2 * servo.kp, servo.ratio**2 * servo.kd,
+            servo.target / servo.ratio if servo.kp > 0 else 0.0, bound, share,
         )
         for servo, bound, share in zip(servos, bounds, shares, strict=True)
         if np.isfinite(bound)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.model.checks import FloatArray, check_name, check_number, check_vector, frozen, quoted
+from leastaction.model.checks import FloatArray, check_array, check_name, check_number, check_vector, frozen, quoted
 from leastaction.model.elements import Actuator, Joint
 from leastaction.model.joints import Law, layout
 
@@ -24,7 +24,7 @@ def check_actuator(actuator: Actuator, joint: Joint | None) -> None:
     """Check an actuator in place; its coordinate too, once its joint is known."""
     where = f"actuator '{check_name(actuator.name, 'actuator')}'"
     check_name(actuator.joint, f"{where}: joint")
-    actuator.gear = check_number(actuator.gear, f"{where}: gear")
+    actuator.gear = _checked_gear(actuator, joint, where)
     actuator.kp = check_number(actuator.kp, f"{where}: kp", nonnegative=True)
     actuator.kd = check_number(actuator.kd, f"{where}: kd", nonnegative=True)
     actuator.target = check_number(actuator.target, f"{where}: target")
@@ -44,13 +44,26 @@ def check_actuator(actuator: Actuator, joint: Joint | None) -> None:
     _check_servo(actuator, joint, where)
 
 
+def _checked_gear(actuator: Actuator, joint: Joint | None, where: str) -> float | FloatArray:
+    """One number, or for a motor one for each velocity coordinate of its joint."""
+    if np.ndim(actuator.gear) == 0:
+        return check_number(actuator.gear, f"{where}: gear")
+    gear = check_array(actuator.gear, f"{where}: gear")
+    if actuator.is_servo:
+        raise ModelError(f"{where}: a servo acts on one coordinate; its gear must be one number.")
+    if gear.ndim != 1 or actuator.coordinate != 0 or (joint is not None and len(gear) != joint.nv):
+        size = "" if joint is None else f"; joint '{joint.name}' has {joint.nv}"
+        raise ModelError(f"{where}: a gear of several numbers has one for each velocity coordinate{size}.")
+    return frozen(gear)
+
+
 def _check_servo(actuator: Actuator, joint: Joint | None, where: str) -> None:
     """A servo needs a coordinate of its own, and a target only where it has a spring."""
     if actuator.kp == 0 and actuator.target != 0:
         raise ModelError(f"{where}: a target needs kp; without it the input of a servo is a rate.")
     if not actuator.is_servo:
         return
-    if actuator.gear == 0:
+    if actuator.ratio == 0:
         raise ModelError(f"{where}: a servo needs a gear that is not zero.")
     if joint is None:
         return
@@ -86,12 +99,12 @@ def with_servos(joint: Joint, actuators: Iterable[Actuator]) -> Joint:
     for servo in found:
         i = int(servo.coordinate)
         at = place_of(joint, i)
-        stiff = servo.gear**2 * servo.kp
+        stiff = servo.ratio**2 * servo.kp
         # one spring that pulls as both do
         if at is not None and stiff > 0:
-            rest[at] = (k[i] * rest[at] + stiff * servo.target / servo.gear) / (k[i] + stiff)
+            rest[at] = (k[i] * rest[at] + stiff * servo.target / servo.ratio) / (k[i] + stiff)
         k[i] += stiff
-        d[i] += servo.gear**2 * servo.kd
+        d[i] += servo.ratio**2 * servo.kd
     laws = any(isinstance(entry, Law) for entry in (*k, *d))
     springs = tuple(k) if laws else frozen(np.array(k, dtype=float))
     dampers = tuple(d) if laws else frozen(np.array(d, dtype=float))
@@ -100,7 +113,7 @@ def with_servos(joint: Joint, actuators: Iterable[Actuator]) -> Joint:
 
 def servo_bound(servo: Actuator, joint: Joint) -> float:
     """Largest force of a servo on its coordinate: its own, or that of the joint."""
-    own = np.inf if servo.effort is None else abs(servo.gear) * servo.effort
+    own = np.inf if servo.effort is None else abs(servo.ratio) * servo.effort
     return float(min(own, joint.effort[int(servo.coordinate)]))
 
 
@@ -120,8 +133,8 @@ def relief_energy(model: Model, q: FloatArray) -> FloatArray:
         for servo in servos_of(model.mechanism.actuators.values(), view.joint):
             at, bound, stiff = place_of(view.joint, int(servo.coordinate)), servo_bound(servo, view.joint), servo.kp
             if at is not None and stiff > 0 and np.isfinite(bound):
-                stiff *= servo.gear**2
-                stretch = np.abs(servo.target / servo.gear - q[:, view.q.start + at])
+                stiff *= servo.ratio**2
+                stretch = np.abs(servo.target / servo.ratio - q[:, view.q.start + at])
                 out -= 0.5 * stiff * np.maximum(stretch - bound / stiff, 0.0) ** 2
     return out
 
@@ -134,42 +147,64 @@ def servo_forces(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
             i = int(servo.coordinate)
             at, d = place_of(view.joint, i), view.v.start + i
             if at is not None:
-                stretch = servo.target - servo.gear * q[:, view.q.start + at]
-                out[:, d] += servo.gear * (servo.kp * stretch - servo.kd * servo.gear * v[:, d])
+                stretch = servo.target - servo.ratio * q[:, view.q.start + at]
+                out[:, d] += servo.ratio * (servo.kp * stretch - servo.kd * servo.ratio * v[:, d])
     return out
 
 
 def forces_of_inputs(model: Model, inputs: Any) -> FloatArray:
-    """Generalised forces (nv,) or (steps, nv) of inputs by actuator; see ``Model.actuate``."""
+    """Generalised forces (..., nv) of inputs by actuator, or of an array (..., nu); see ``Model.actuate``."""
     actuators = model.mechanism.actuators
     if not isinstance(inputs, Mapping):
-        raise ModelError(f"actuate: expected a dict of inputs by actuator, got {inputs!r}.")
+        array = check_array(inputs, "actuate: inputs")
+        if array.ndim == 0 or array.shape[-1] != len(actuators):
+            raise ModelError(
+                f"actuate: inputs have shape {array.shape}, expected {len(actuators)} in each row, for the actuators "
+                f"{quoted(list(actuators)[:20])}; or give a dict."
+            )
+        # one on a joint that is held has no effect
+        inputs = {name: array[..., k] for k, name in enumerate(actuators) if actuators[name].joint in model.joints}
     arrays: dict[str, FloatArray] = {}
     for name, value in inputs.items():
         if name not in actuators:
             raise ModelError(f"actuate: there is no actuator {name!r}; there are {quoted(list(actuators)[:20])}.")
-        array = np.array(value, dtype=float)
-        if array.ndim > 1 or not np.isfinite(array).all():
-            raise ModelError(f"actuate: actuator '{name}': expected one finite number or one for each step.")
-        arrays[name] = array
-    lengths = {len(array) for array in arrays.values() if array.ndim == 1}
-    if len(lengths) > 1:
-        raise ModelError(f"actuate: the inputs have different numbers of steps: {sorted(lengths)}.")
-    out = np.zeros((*lengths, model.nv))
+        arrays[name] = check_array(value, f"actuate: actuator '{name}': inputs")
+    shapes = {array.shape for array in arrays.values() if array.ndim}
+    if len(shapes) > 1:
+        raise ModelError(f"actuate: the inputs have different shapes: {sorted(shapes)}.")
+    out = np.zeros((*next(iter(shapes), ()), model.nv))
     for name, array in arrays.items():
-        actuator = actuators[name]
-        place = model.joint(actuator.joint).v.start + int(actuator.coordinate)
-        out[..., place] += _force(actuator, array, model.mechanism.limits_enforced)
+        actuator, v = actuators[name], model.joint(actuators[name].joint).v
+        push = _push(actuator, array, model.mechanism.limits_enforced)
+        out[..., v] += push[..., None] * actuator.gears(v.stop - v.start)
     return out
 
 
-def _force(actuator: Actuator, value: FloatArray, bounded: bool) -> FloatArray:
-    """What an input adds to the generalised force of the joint."""
+def slopes_of_inputs(model: Model, inputs: FloatArray) -> FloatArray:
+    """Derivatives (steps, nu, nv) of the forces by the inputs (steps, nu); zero where a bound cuts an input."""
+    actuators, bounded = model.mechanism.actuators, model.mechanism.limits_enforced
+    out = np.zeros((*inputs.shape, model.nv))
+    for k, actuator in enumerate(actuators.values()):
+        if actuator.joint not in model.joints:
+            continue
+        v, value, gain = model.joint(actuator.joint).v, inputs[:, k], 1.0
+        low, high = actuator.input_range if bounded and actuator.input_range is not None else (-np.inf, np.inf)
+        if actuator.is_servo:
+            gain = actuator.kp if actuator.kp > 0 else actuator.kd
+        elif bounded and actuator.effort is not None:
+            low, high = max(low, -actuator.effort), min(high, actuator.effort)
+        inside = (value > low) & (value < high)
+        out[:, k, v] = (gain * inside)[:, None] * actuator.gears(v.stop - v.start)
+    return out
+
+
+def _push(actuator: Actuator, value: FloatArray, bounded: bool) -> FloatArray:
+    """What an input adds to the force before the gear."""
     if bounded and actuator.input_range is not None:
         value = np.clip(value, *actuator.input_range)
     if actuator.is_servo:
         gain = actuator.kp if actuator.kp > 0 else actuator.kd
-        return np.asarray(actuator.gear * gain * (value - actuator.target))
+        return np.asarray(gain * (value - actuator.target))
     if bounded and actuator.effort is not None:
         value = np.clip(value, -actuator.effort, actuator.effort)
-    return np.asarray(actuator.gear * value)
+    return np.asarray(value)

@@ -232,7 +232,7 @@ class ContactPair(Record):
 
 @dataclass(eq=False)
 class Actuator(Record):
-    """A motor or servo on one velocity coordinate of a joint.
+    """A motor or servo on one velocity coordinate of a joint, or a motor on all of them.
 
     The generalised force of a motor is gear * input, that of a servo gear * (kp (target - gear q) - kd gear v). Without
     kp the target is a rate: gear * kd (target - gear v).
@@ -240,8 +240,9 @@ class Actuator(Record):
     Attributes:
         name: unique among actuators.
         joint: joint name.
-        gear: transmission ratio.
-        coordinate: index of the joint's velocity coordinate.
+        gear: transmission ratio; of a motor also a vector (nv,) for all velocity coordinates of the joint, such as the
+            torque and force of a thruster on a free joint, in its link's axes.
+        coordinate: index of the joint's velocity coordinate, where the gear is one number.
         effort: largest magnitude of a motor's input, or of a servo's force before its gear; or None.
         kp: position gain of a servo, N/m or N m/rad.
         kd: rate gain of a servo, N s/m or N m s/rad.
@@ -251,7 +252,7 @@ class Actuator(Record):
 
     name: str
     joint: str
-    gear: float = 1.0
+    gear: float | FloatArray = 1.0
     coordinate: int = 0
     effort: float | None = None
     kp: float = 0.0
@@ -263,6 +264,19 @@ class Actuator(Record):
     def is_servo(self) -> bool:
         """Whether it has a gain, so that it acts by itself."""
         return self.kp > 0 or self.kd > 0
+
+    @property
+    def ratio(self) -> float:
+        """The gear of an actuator on one coordinate."""
+        return float(self.gear)
+
+    def gears(self, nv: int) -> FloatArray:
+        """The gear on each of the nv velocity coordinates of its joint."""
+        if np.ndim(self.gear):
+            return np.asarray(self.gear)
+        out = np.zeros(nv)
+        out[int(self.coordinate)] = self.gear
+        return out
 
 
 def _values(coefficients: Any) -> FloatArray:

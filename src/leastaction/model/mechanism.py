@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from leastaction.errors import ModelError
 from leastaction.model.actuation import check_actuator
@@ -318,7 +319,7 @@ class Mechanism(Record):
         name: str,
         joint: str,
         *,
-        gear: float = 1.0,
+        gear: float | ArrayLike = 1.0,
         coordinate: int = 0,
         effort: float | None = None,
         kp: float = 0.0,
@@ -329,7 +330,8 @@ class Mechanism(Record):
         """Add a motor on one velocity coordinate of a joint, or with a gain kp or kd a servo; see ``Actuator``."""
         if name in self.actuators:
             raise ModelError(f"actuator '{name}': there is already an actuator of this name.")
-        actuator = Actuator(name, joint, gear, coordinate, effort, kp, kd, target, input_range)
+        given: Any = gear
+        actuator = Actuator(name, joint, given, coordinate, effort, kp, kd, target, input_range)
         check_actuator(actuator, self.joints.get(joint) if isinstance(joint, str) else None)
         self.actuators[name] = actuator
         return actuator

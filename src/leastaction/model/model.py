@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from leastaction.errors import ModelError
 from leastaction.jit.callbacks import Callback, take_pending
@@ -328,17 +329,28 @@ class Model:
             out[view.v] = array
         return out
 
-    def actuate(self, inputs: Mapping[str, Any]) -> FloatArray:
+    @property
+    def actuator_names(self) -> tuple[str, ...]:
+        """Names of the actuators, in the order of inputs."""
+        return tuple(self.mechanism.actuators)
+
+    @property
+    def nu(self) -> int:
+        """Number of actuators."""
+        return len(self.mechanism.actuators)
+
+    def actuate(self, inputs: Mapping[str, Any] | ArrayLike) -> FloatArray:
         """Generalised forces of the actuators for their inputs, to be given as a control.
 
         A motor gives gear * input. A servo pulls towards its own target in any case; its input is another target (a
         rate where it has no kp), and what is returned moves it there. A motor that is not named has the input 0.
 
         Args:
-            inputs: by name of the actuator one number, or an array (steps,).
+            inputs: by name of the actuator one number, or an array (steps,); or an array (nu,) or (..., nu) in the
+                order of ``actuator_names``.
 
         Returns:
-            (nv,), or (steps, nv) where some inputs are arrays.
+            (nv,), or (steps, nv) where there are inputs for steps.
         """
         return forces_of_inputs(self, inputs)
 

@@ -305,7 +305,7 @@ def _actuator_to_dict(actuator: Actuator) -> dict[str, Any]:
     return {
         "name": actuator.name,
         "joint": actuator.joint,
-        "gear": actuator.gear,
+        "gear": plain(np.asarray(actuator.gear)) if np.ndim(actuator.gear) else actuator.gear,
         "coordinate": int(actuator.coordinate),
         "effort": actuator.effort,
         "kp": actuator.kp,
@@ -318,7 +318,9 @@ def _actuator_to_dict(actuator: Actuator) -> dict[str, Any]:
 def _read_actuator(out: Mechanism, reader: Reader) -> None:
     name, joint = reader.text("name"), reader.text("joint")
     options = {
-        "gear": reader.number("gear", 1.0),
+        "gear": reader.array("gear", (-1,))
+        if isinstance(reader.data.get("gear"), list)
+        else reader.number("gear", 1.0),
         "coordinate": reader.integer("coordinate", 0),
         "effort": reader.number("effort", None),
         "kp": reader.number("kp", 0.0),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,73 @@ import numpy as np
 from leastaction.errors import ModelError
 from leastaction.jit.callbacks import control_callback, is_compiled
 from leastaction.methods.base import Control
-from leastaction.model.checks import FloatArray
+from leastaction.model.checks import FloatArray, check_array
 from leastaction.model.model import Model, State
+
+
+def given_control(model: Model, control: Any, ctrl: Any, steps: int | None, where: str) -> Any:
+    """A control or inputs of actuators as a user gives them: None, an array with a row for each step, or a function.
+
+    Args:
+        model: the model.
+        control: see ``simulate``.
+        ctrl: see ``simulate``.
+        steps: number of steps, or None where it is not known.
+        where: who asks, for errors.
+    """
+    if control is not None and ctrl is not None:
+        raise ModelError(f"{where}: give control= or ctrl=, not both; model.actuate(inputs) can be added to a control.")
+    if ctrl is not None:
+        if is_compiled(ctrl):
+            raise ModelError(f"{where}: ctrl: a cfunc gives generalised forces; give it to control=.")
+        if callable(ctrl):
+            return lambda t, state: model.actuate(_returned_inputs(ctrl(t, state), model.nu))
+        return _held(model.actuate(ctrl), steps)
+    if isinstance(control, Mapping):
+        return _held(_by_joint(model, control, where), steps)
+    if isinstance(control, list | tuple | np.ndarray) and np.shape(control) == (model.nv,):
+        return _held(model.check_v(control, "tau"), steps)
+    return control
+
+
+def _returned_inputs(inputs: Any, nu: int) -> Any:
+    """What a function of inputs returned, if it is not nothing."""
+    if inputs is None:
+        raise ModelError(f"ctrl: the function returned None; return {nu} numbers or a dict by actuator.")
+    return inputs
+
+
+def _held(forces: FloatArray, steps: int | None) -> Any:
+    """Forces for all steps where there is one row only."""
+    if forces.ndim > 1:
+        return forces
+    if steps is None:
+        return lambda t, state: forces
+    return np.broadcast_to(forces, (steps, len(forces))).copy()
+
+
+def _by_joint(model: Model, control: Mapping[str, Any], where: str) -> FloatArray:
+    """Generalised forces (nv,) or (steps, nv) from a dict by joint, each constant or with a row for each step."""
+    rows: dict[str, FloatArray] = {}
+    for name, value in control.items():
+        if name not in model.joints and name in model.mechanism.actuators:
+            raise ModelError(f"{where}: control has forces by joint; '{name}' is an actuator: give its input to ctrl=.")
+        nv, array = model.joint(name).nv, check_array(value, f"{where}: control: joint '{name}'")
+        # one number for each step of a joint with one coordinate
+        array = array.reshape(-1, 1) if nv == 1 and array.ndim == 1 and array.shape != (1,) else np.atleast_1d(array)
+        if array.shape[-1] != nv or array.ndim > 2:
+            names = ", ".join(model.joint(name).joint.velocity_names)
+            raise ModelError(
+                f"{where}: control: joint '{name}' has {nv} velocity coordinates ({names}), got {value!r}."
+            )
+        rows[name] = array
+    lengths = {len(array) for array in rows.values() if array.ndim == 2}
+    if len(lengths) > 1:
+        raise ModelError(f"{where}: control: the joints have different numbers of steps: {sorted(lengths)}.")
+    out = np.zeros((*lengths, model.nv))
+    for name, array in rows.items():
+        out[..., model.joint(name).v] = array
+    return out
 
 
 def as_control(model: Model, control: Any, start: int, steps: int | None, points: int) -> Control:

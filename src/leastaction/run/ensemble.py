@@ -18,6 +18,7 @@ from leastaction.methods.closing import check_first
 from leastaction.model.checks import FloatArray, check_array, check_number, frozen
 from leastaction.model.model import Model, State
 from leastaction.run.choice import method_for
+from leastaction.run.controls import given_control
 from leastaction.run.ensemble_lanes import has_lanes, roll_lanes
 from leastaction.run.simulate import count_steps, simulate
 
@@ -124,6 +125,7 @@ def simulate_many(
     duration: float,
     method: Method | str | None = None,
     control: Any = None,
+    ctrl: Any = None,
     save_every: int = 1,
     threads: int = 1,
     on_failure: str = "keep",
@@ -141,12 +143,15 @@ def simulate_many(
         duration: seconds, a whole number of steps to 1e-9.
         method: an integrator, or its name; by default the one that ``simulate`` would choose for the first state.
         control: None; an array (E, steps, nv) of generalised forces, or (steps, nv) for all alike; or a function
-            ``(t, state) -> (nv,)`` or ``cfunc`` for all alike, which is asked for one environment after the other.
+            ``(t, state) -> (nv,)`` or ``cfunc`` for all alike, which is asked for one environment after the other;
+            constant forces (nv,) or a dict by joint for all alike.
+        ctrl: inputs of the actuators in place of a control: an array (E, steps, nu); or for all alike (steps, nu),
+            (nu,), a dict by actuator or a function, as in ``simulate``.
         save_every: keep every so many steps; the first and the last state are always kept.
         threads: how many threads share the environments; more than one only without functions of the user.
         on_failure: "keep" what was reached (see ``Ensemble.failures``), or "raise" a ConvergenceError that carries it.
     """
-    job = _make_job(model, states, dt, duration, method, control, save_every)
+    job = _make_job(model, states, dt, duration, method, (control, ctrl), save_every)
     if on_failure not in ("raise", "keep"):
         raise ModelError(f'simulate_many: on_failure must be "raise" or "keep", got {on_failure!r}.')
     if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
@@ -250,7 +255,7 @@ def _ask(job: _Job, part: range) -> None:
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
-def _make_job(model: Any, states: Any, dt: Any, duration: Any, method: Any, control: Any, every: Any) -> _Job:
+def _make_job(model: Any, states: Any, dt: Any, duration: Any, method: Any, asked: Any, every: Any) -> _Job:
     """Everything that is asked, checked, and room for the answer."""
     if not isinstance(model, Model):
         raise ModelError(f"simulate_many: expected a model, from Mechanism.build, got {type(model).__name__}.")
@@ -260,6 +265,7 @@ def _make_job(model: Any, states: Any, dt: Any, duration: Any, method: Any, cont
     steps, given = count_steps(duration, dt), _check_states(model, states)
     chosen, _ = method_for(model, given[0], dt, method, "simulate_many")
     # a function is passed on, an array is checked here
+    control = given_control(model, asked[0], asked[1], steps, "simulate_many")
     function = control if callable(control) or is_compiled(control) else None
     controls = np.zeros((0, 0, model.nv))
     if control is not None and function is None:

@@ -19,7 +19,7 @@ from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.files import check_path, check_writable
 from leastaction.model.model import Model, State
 from leastaction.run.choice import method_for
-from leastaction.run.controls import as_control
+from leastaction.run.controls import as_control, given_control
 from leastaction.run.observe import limits_crossed, opened, untouched
 from leastaction.run.progress import Progress
 from leastaction.run.registry import check_supported
@@ -42,6 +42,7 @@ def simulate(
     duration: float | None = None,
     method: Method | str | None = None,
     control: Any = None,
+    ctrl: Any = None,
     save_every: int = 1,
     progress: bool = False,
     on_failure: str = "raise",
@@ -62,7 +63,10 @@ def simulate(
         control: None; an array (steps, nv) of generalised forces, or for ``Galerkin`` (steps, s + 1, nv), one for each
             node of a step; a function ``(t, state) -> (nv,)``; or a Numba
             ``cfunc`` of type (t, q, v, out), which runs inside the compiled loop. Sampled at the start of a step, held.
-            Under step control there is no array, as the number of steps is not known.
+            Under step control there is no array, as the number of steps is not known. Constant forces are (nv,), or a
+            dict by joint, whose entries may also have a row for each step.
+        ctrl: inputs of the actuators in place of a control: (nu,) constant, (steps, nu), a dict by actuator, or a
+            function ``(t, state) -> (nu,)`` or dict; see ``model.actuate`` and ``model.actuator_names``.
         save_every: keep every so many steps; the first and the last state are always kept.
         progress: show a bar with the time left.
         on_failure: "raise" a ConvergenceError that carries the run so far, or "keep" the run up to the last good state.
@@ -96,7 +100,8 @@ def simulate(
         pace=pace,
         iterations=np.zeros(1, dtype=np.int64),
     )
-    return _advance(run, steps, control, progress, on_failure, checkpoint, checkpoint_every)
+    acting = given_control(model, control, ctrl, steps, "simulate")
+    return _advance(run, steps, acting, progress, on_failure, checkpoint, checkpoint_every)
 
 
 def resume(
@@ -106,6 +111,7 @@ def resume(
     dt: ArrayLike | None = None,
     model: Model | None = None,
     control: Any = None,
+    ctrl: Any = None,
     progress: bool = False,
     on_failure: str = "raise",
     checkpoint: str | Path | None = None,
@@ -123,6 +129,7 @@ def resume(
         dt: lengths (steps,) of the further steps, where the run was given an array of them.
         model: needed where the file could not hold the mechanism (functions of the user); otherwise from the run.
         control: as in ``simulate``, for the further steps.
+        ctrl: as in ``simulate``, for the further steps.
         progress: show a bar.
         on_failure: as in ``simulate``.
         checkpoint: as in ``simulate``.
@@ -132,12 +139,13 @@ def resume(
         run = Trajectory.load(run, model=model)
     check_supported(run.method, run.model)
     driven = run.controls[-1].kind if run.controls else "none"
-    if control is None and driven != "none":
+    if control is None and ctrl is None and driven != "none":
         raise ModelError(
-            f"resume: this run was driven by a control ({driven}); give control= for the further steps, "
+            f"resume: this run was driven by a control ({driven}); give control= or ctrl= for the further steps, "
             "an array of zeros for none."
         )
     clock, steps, pace = _further_steps(run, dt, duration)
+    control = given_control(run.model, control, ctrl, steps, "resume")
     # a last state that was kept only because it was the last is not part of the longer run
     rows = run.steps // run.every + 1
     memory = {name: array.copy() for name, array in run.memory.items()}

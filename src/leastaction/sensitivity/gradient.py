@@ -18,6 +18,7 @@ from leastaction.methods.closing import row_count
 from leastaction.methods.parameters import PARAMETERS, columns
 from leastaction.methods.reverse import Reverse
 from leastaction.methods.tangent import start_projector
+from leastaction.model.actuation import slopes_of_inputs
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State, check_model
 from leastaction.run.registry import check_supported, method_by_name
@@ -38,8 +39,9 @@ class Gradient:
     Attributes:
         value: the objective.
         by: derivatives by the name of the parameter: "q" (nv,) by displacements of the first state, "v" (nv,),
-            "controls" (steps, nv), "stiffness" and "damping" (nv,), "mass" by body, "inertia" (3, 3) by body,
-            "placement" (3,) by joint, "friction" by force (with ``Maximal`` by pair of bodies that may touch).
+            "controls" (steps, nv), "ctrl" (steps, nu), "stiffness" and "damping" (nv,), "mass" by body, "inertia"
+            (3, 3) by body, "placement" (3,) by joint, "friction" by force (with ``Maximal`` by pair of bodies that may
+            touch).
         state: the last state of the run.
     """
 
@@ -61,6 +63,7 @@ def gradient(
     objective: Objective,
     parameters: Iterable[str] = _STATE,
     *,
+    ctrl: Any = None,
     memory: float = 2e8,
 ) -> Gradient:
     """Value of an objective of a run and its gradient, by the adjoint method.
@@ -69,14 +72,15 @@ def gradient(
         model: the mechanism.
         method: ``BDF``, ``SDIRK2``, or any method with ``linearize``; or a name.
         x0: first state.
-        controls: generalised forces (steps, nv), held over the steps.
+        controls: generalised forces (steps, nv), held over the steps; None with ctrl=.
         dt: step in seconds, or an array (steps,).
         objective: what to differentiate; ``Reach``, ``Track``, ``Effort``, sums of them, or an ``Objective``.
         parameters: names of what to differentiate by: "q" and "v" (of the first state; with loops after ``project``),
             "controls"; "stiffness" and "damping" of the joints, "mass" (centre of mass and inertia about it fixed) and
             "inertia" (about the centre of mass, link axes) of the bodies, "placement" (position of a joint's
             parent_frame: link lengths): with BDF, SDIRK2, Galerkin and LieTrapezoid; "friction" of penalty contacts
-            with BDF and SDIRK2; "mass", "inertia", and "friction" of hard contacts with Maximal.
+            with BDF and SDIRK2; "mass", "inertia", and "friction" of hard contacts with Maximal; "ctrl", with ctrl=.
+        ctrl: inputs of the actuators (steps, nu) in place of controls, which is None then.
         memory: most bytes of states that are kept; below what the run needs, parts of it are computed twice.
 
     Raises:
@@ -91,12 +95,20 @@ def gradient(
         raise ModelError(f"gradient: objective must be one such as leastaction.Reach(...), got {objective!r}.")
     if not isinstance(x0, State):
         raise ModelError(f"gradient: x0 must be a state, from model.state, got {x0!r}.")
-    names, reverse = check_gradient(method, model, parameters)
+    asked = (parameters,) if isinstance(parameters, str) else tuple(parameters)
+    if ctrl is not None:
+        if controls is not None:
+            raise ModelError("gradient: give controls or ctrl=, not both.")
+        ctrl = check_rows(ctrl, model.nu, "gradient: ctrl")
+        controls = model.actuate(ctrl)
+    elif "ctrl" in asked:
+        raise ModelError('gradient: "ctrl" is a parameter where ctrl= is given.')
+    # inputs act through the controls
+    behind = dict.fromkeys("controls" if name == "ctrl" else name for name in asked)
+    names, reverse = check_gradient(method, model, behind)
     check_supported(method, model)
     state = model.state(x0.q, x0.v, x0.t)
-    array = np.asarray(controls, dtype=float)
-    if array.ndim != 2 or array.shape[1] != model.nv or not len(array) or not np.isfinite(array).all():
-        raise ModelError(f"gradient: controls must be finite numbers (steps, {model.nv}), got shape {array.shape}.")
+    array = check_rows(controls, model.nv, "gradient: controls")
     objective.check_steps(len(array))
     if np.ndim(dt) == 0:
         clock = Clock(state.t, check_number(dt, "gradient: dt", positive=True))
@@ -111,7 +123,17 @@ def gradient(
         value, by, end = _by_steps(model, method, clock, array, objective, state, names)
     if not np.isfinite(value) or not all(np.isfinite(each).all() for each in _arrays(by)):
         raise ConvergenceError("gradient: the numbers are not finite; take a smaller dt, or check the objective.")
-    return Gradient(value, {name: by[name] for name in names}, end)
+    if "ctrl" in asked:
+        by["ctrl"] = np.einsum("kuv,kv->ku", slopes_of_inputs(model, ctrl), by["controls"])
+    return Gradient(value, {name: by[name] for name in asked}, end)
+
+
+def check_rows(value: Any, width: int, what: str) -> FloatArray:
+    """An array (steps, width) of finite numbers, with a row at least."""
+    array = np.asarray(value, dtype=float)
+    if array.ndim != 2 or array.shape[1] != width or not len(array) or not np.isfinite(array).all():
+        raise ModelError(f"{what} must be finite numbers (steps, {width}), got shape {array.shape}.")
+    return array
 
 
 def check_gradient(
