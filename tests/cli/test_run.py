@@ -18,10 +18,10 @@ def test_run_equals_the_library(cli):
     assert (answer.code, answer.lines) == (0, [])
 
     # the report and the names of the files
-    for words in ("rk4", "100 of 0.001 s", "energy", "wrote run.npz", "wrote run.png"):
+    for words in ("galerkin:4 (chosen for smooth motion)", "100 of 0.001 s", "energy", "wrote run.npz", "wrote run.png"):
         assert words in answer.out
     model = la.models.pendulum().build()
-    expected = la.simulate(model, model.state(q={"hinge": 0.3}), dt=0.001, duration=0.1, method="rk4")
+    expected = la.simulate(model, model.state(q={"hinge": 0.3}), dt=0.001, duration=0.1)
     run = la.Trajectory.load("run.npz")
     assert np.array_equal(run.q, expected.q)
     assert np.array_equal(run.v, expected.v)
@@ -80,7 +80,7 @@ def test_notes_of_the_loader_are_shown_briefly(cli, urdf, arm):
 
 def test_without_drops_a_feature(cli, urdf, arm):
     rough = urdf(arm.replace('damping="0.1"', 'damping="0.1" friction="0.2"'))
-    answer = cli("run", rough, "--duration", 0.01)
+    answer = cli("run", rough, "--duration", 0.01, "--method", "rk4")
     assert answer.code == 2
     assert "--without friction" in answer.lines[0]
     assert cli("run", rough, "--duration", 0.01, "--without", "friction").code == 0
@@ -128,7 +128,7 @@ class TestFailure:
         assert answer.code == 1
         # one line, which names the files
         assert len(answer.lines) == 1
-        assert answer.lines[-1].startswith("leastaction: rk4: ")
+        assert answer.lines[-1].startswith("leastaction: galerkin:4: ")
         assert "run.npz and run.png" in answer.lines[-1]
         run = la.Trajectory.load("run.npz")
         assert 0 < run.steps < 100
@@ -153,3 +153,18 @@ def test_first_run_says_that_it_compiles_and_the_second_does_not(tmp_path):
         for _ in range(2)
     ]  # fmt: skip
     assert said == ["compiling kernels, this happens once (about half a minute) ...\n", ""]
+
+
+def test_a_run_starts_from_a_key_frame(cli):
+    m = la.models.double_pendulum()
+    first, second = m.joints
+    m.add_key_frame("up", {first: 3.0, second: 0.2}, {first: 1.0})
+    la.save(m, "m.json")
+    for options, q in (([], [3.0, 0.2]), (["--set", f"{second}=0.5"], [3.0, 0.5])):
+        answer = cli("run", "m.json", "--key", "up", *options, "--dt", "0.01", "--duration", "0.01", "--out", "run.npz")
+        assert answer.code == 0, answer
+        run = la.Trajectory.load("run.npz")
+        assert (run.q[0].tolist(), run.v[0].tolist()) == (q, [1.0, 0.0])
+    answer = cli("run", "m.json", "--key", "upp")
+    assert answer.code == 2
+    assert "there is no key frame 'upp'; did you mean 'up'?" in answer.lines[0]

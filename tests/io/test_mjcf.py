@@ -126,10 +126,10 @@ class TestStack:
         model = m.build()
         q = la.from_mujoco(model, mj.qpos0, np.zeros(mj.nv), mj)[0]
         free = model.joint("float").q
-        # all but the free joint, whose coordinates are the pose in the world
+        # all but the free joint, whose coordinates are the pose in the world; the default state has it
         assert np.abs(np.delete(q - model.neutral(), np.arange(free.start, free.stop))).max() < 1e-15  # measured 0
         assert np.allclose(q[free][:3], [1, 2, 3])
-        assert any("starts the free joint 'float' at q = (1, 2, 3" in note for note in m.notes)
+        assert np.abs(model.state().q - q).max() < 1e-15  # measured 0
 
     def test_shapes(self, mjcf):
         m = la.load(mjcf(STACK))
@@ -416,7 +416,7 @@ def test_what_does_not_move_anything_is_noted(mjcf):
         )
     )
     text = "\n".join(m.notes)
-    assert "1 keyframes, 1 sensors, 1 cameras, 1 lights" in text
+    assert "1 sensors, 1 cameras, 1 lights" in text
     assert "a mocap body" in text
     assert list(m.frames) == ["b/site"]
 
@@ -436,3 +436,46 @@ def test_an_inertia_that_no_body_has_is_balanced(mjcf):
     with pytest.raises(la.ModelError, match=r"inertia must satisfy A \+ B >= C"):
         la.load(path)
     assert np.abs(la.load(path, inertia="repair").bodies["a"].inertia - 11 / 3 * np.eye(3)).max() < 1e-14  # measured 0
+
+
+KEYS = (
+    '<compiler angle="radian"/>'
+    '<worldbody><body name="a" pos="1 2 3" quat="0 0 1 0"><freejoint name="root"/>{ball}'
+    '<body name="b"><joint name="hinge" axis="0 1 0" ref="0.5"/>{ball}</body></body></worldbody>'
+    '<actuator><position name="servo" joint="hinge" kp="2"/><motor name="motor" joint="hinge"/></actuator>\n'
+    "<keyframe>\n"
+)
+
+
+def test_key_frames(mjcf):
+    path = mjcf(
+        KEYS.format(ball=BALL)
+        + '<key name="home" time="2" qpos="0 0 1 1 0 0 0 0.7" qvel="1 2 3 4 5 6 7" ctrl="0.9 3"/>\n'
+        + '<key qvel="0 0 0 0 0 0 1"/>'
+        + "</keyframe>"
+    )
+    model = la.load(path).build()
+    assert model.key_frame_names == ("home", "key_1")
+    other = mujoco.MjModel.from_xml_path(str(path))
+    # the default state is MuJoCo's too
+    for name, k in ((None, -1), ("home", 0), ("key_1", 1)):
+        state = model.state(name)
+        q, v = la.to_mujoco(model, state.q, state.v, other)
+        assert np.abs(q - (other.qpos0 if k < 0 else other.key_qpos[k])).max() < 1e-15  # measured 0
+        assert np.abs(v - (0 if k < 0 else other.key_qvel[k])).max() < 1e-14  # measured 0
+    assert model.state("home").t == 2.0
+    # targets of servos count from ref
+    assert model.mechanism.key_frames["home"].inputs == {"servo": pytest.approx(0.4), "motor": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ('name="home" qpos="1 2"', r'model.xml:4: <key name="home">: .*qpos'),
+        ('qvel="1 2"', r"model.xml:4: <key>: qvel has 2 numbers; the model needs 7"),
+        ('name="k" ctrl="1 2 3"', r'model.xml:4: <key name="k">: .*ctrl'),
+    ],
+)
+def test_key_frames_of_the_wrong_length(mjcf, key, words):
+    with pytest.raises(la.ModelError, match=words):
+        la.load(mjcf(KEYS.format(ball=BALL) + f"<key {key}/></keyframe>"))

@@ -187,7 +187,7 @@ def changed(path: str, value: object) -> dict:
         ("bodies.0.mass", 10**310, r"bodies\[0\]\.mass"),
         ("bodies.0.weight", 3, r"bodies\[0\]\.weight: unknown key"),
         ("bodies.1.name", "a", r"bodies\[1\]: body 'a': there is already"),
-        ("bodies.0.inertia", [[1, 0, 0], [0, 1, 0], [0, 0, 5]], r"bodies\[0\]: body 'a'.*triangle"),
+        ("bodies.0.inertia", [[1, 2, 0], [0, 1, 0], [0, 0, 5]], r"bodies\[0\]: body 'a'.*not symmetric"),
         ("bodies.1.shapes.0.size", "big", r"bodies\[1\]\.shapes\[0\]\.size: expected 3 finite numbers"),
         ("bodies.2.shapes.0.faces", [[0, 1, 9]], r"bodies\[2\]\.shapes\[0\]: mesh: a face names vertex 9"),
         ("bodies.2.shapes.0.faces", [[0, 1, 0.5]], r"bodies\[2\]\.shapes\[0\]\.faces"),

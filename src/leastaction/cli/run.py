@@ -88,6 +88,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--dt", default=0.001, show_default=True, type=float, help="Step in seconds.")
 @click.option("--duration", default=5.0, show_default=True, type=float, help="Seconds, a whole number of steps.")
+@click.option("--key", metavar="NAME", help="Start from this key frame of the file; --set changes it.")
 @click.option(
     "--set",
     "positions",
@@ -123,6 +124,7 @@ def run(
     method: str | None,
     dt: float,
     duration: float,
+    key: str | None,
     positions: tuple[str, ...],
     velocities: tuple[str, ...],
     project: bool,
@@ -151,7 +153,7 @@ def run(
     )
     model = build_model(mechanism, source)
     check_motion(model, source)
-    state = model.state(read_settings(positions, "--set"), read_settings(velocities, "--set-velocity"))
+    state = _described_state(model, key, read_settings(positions, "--set"), read_settings(velocities, "--set-velocity"))
     chosen = method_by_name(method) if method is not None else None
     others = [method_by_name(name.strip()) for name in compare.split(",") if name.strip()]
     for one in (*((chosen,) if chosen is not None else ()), *others):
@@ -220,6 +222,19 @@ def check_length(model: Model, dt: float, duration: float, save_every: int, hint
         raise ModelError(f"{rows} rows would need {size / 1e9:.3g} GB of memory; {hint}.")
 
 
+def _described_state(model: Model, key: str | None, q: dict[str, Any], v: dict[str, Any]) -> State:
+    """The state that the options name: that of a key frame or the default one, but for some joints."""
+    if key is None:
+        return model.state(q, v)
+    state = model.state(key)
+    if not q and not v:
+        return state
+    # what is named wins
+    rest_q = {name: state.q[view.q] for name, view in model.joints.items()}
+    rest_v = {name: state.v[view.v] for name, view in model.joints.items()}
+    return model.state({**rest_q, **q}, {**rest_v, **v}, state.t)
+
+
 def _first_state(model: Model, state: State, project: bool) -> State:
     """The first state, projected if asked for; open loops are refused otherwise, as ``simulate`` refuses them."""
     from leastaction.methods.closing import check_first
@@ -228,7 +243,7 @@ def _first_state(model: Model, state: State, project: bool) -> State:
     if project:
         return observe.project(model, state)
     try:
-        check_first(model, state)
+        check_first(model, observe.closed_key(model, state)[0])
     except ModelError as error:
         raise ModelError(f"{error} The option --project does that.") from None
     return state

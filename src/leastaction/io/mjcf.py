@@ -6,6 +6,7 @@ MuJoCo opens files itself, so the XML, its includes and every file it names are 
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,15 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.io import mjcf_actuators, mjcf_contacts, mjcf_features, mjcf_joints, mjcf_medium, mjcf_shapes
+from leastaction.io import (
+    mjcf_actuators,
+    mjcf_contacts,
+    mjcf_features,
+    mjcf_joints,
+    mjcf_keys,
+    mjcf_medium,
+    mjcf_shapes,
+)
 from leastaction.io.mjcf_files import check_files
 from leastaction.io.mjcf_names import unused
 from leastaction.io.mjcf_source import Source
@@ -39,7 +48,7 @@ def read_mjcf(
 
     Bodies, joints and their order are MuJoCo's. A body with several joints gets a massless body ``<body>/<joint>``
     for each joint but the last. Coordinates are zero at the pose of the file (MuJoCo's ``qpos`` minus ``ref``); those
-    of a free joint are the pose in the world, as in MuJoCo.
+    of a free joint are the pose in the world, as in MuJoCo, and its default state is that of the file.
 
     Args:
         root: the ``<mujoco>`` element.
@@ -52,7 +61,7 @@ def read_mjcf(
     # every file first, then MuJoCo
     files = check_files(root, path, Roots(path, package_dirs))
     notes = Notes(str(path), allow)
-    model_name, mj = _compile(path, notes, inertia)
+    model_name, mj = _compile(root, path, notes, inertia)
     source = Source(root, files.elements(), mj)
 
     # what is refused or honoured by a flag, before anything is built
@@ -68,9 +77,11 @@ def read_mjcf(
     mjcf_features.add_equalities(m, source, settings, notes)
     mjcf_medium.add_medium(m, source, settings, notes)
     mjcf_medium.add_compensation(m, source, settings, notes)
-    mjcf_actuators.add_actuators(m, source, settings, notes)
+    inputs = mjcf_actuators.add_actuators(m, source, settings, notes)
     mjcf_contacts.add_contacts(m, source, touches, notes)
     mjcf_features.check_tendons(source, notes)
+    mjcf_keys.add_starts(m, source)
+    mjcf_keys.add_keys(m, source, inputs, notes)
     mjcf_features.note_the_rest(source, notes)
     _enforce(m, notes)
     m.notes.extend(notes.lines())
@@ -89,7 +100,7 @@ def _enforce(m: Mechanism, notes: Notes) -> None:
         )
 
 
-def _compile(path: Path, notes: Notes, inertia: str) -> tuple[str, Any]:
+def _compile(root: Element, path: Path, notes: Notes, inertia: str) -> tuple[str, Any]:
     """Name of the model and MuJoCo's compiled model."""
     try:
         import mujoco
@@ -107,10 +118,22 @@ def _compile(path: Path, notes: Notes, inertia: str) -> tuple[str, Any]:
                 spec.compiler.inertiafromgeom = int(mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE)
             mj = spec.compile()
         except (ValueError, RuntimeError, mujoco.FatalError) as error:
-            raise ModelError(f"{path}: MuJoCo refuses the model: {_one_line(error)}.") from error
+            text = f"MuJoCo refuses the model: {_one_line(error)}."
+            where = _key_in(root, str(error))
+            raise where.error(text) if where else ModelError(f"{path}: {text}") from error
     for warning in caught:
         notes.add(f"{path}: MuJoCo warns: {_one_line(warning)}.")
     return spec.modelname or "", mj
+
+
+def _key_in(root: Element, message: str) -> Element | None:
+    """The key frame that a message of MuJoCo names without its line."""
+    keys = [key for part in root.all("keyframe") for key in part.all("key")]
+    found = re.search(r"keyframe (?:'([^']*)'|(\d+))", message)
+    if found is None:
+        return None
+    name, number = found.groups()
+    return next((key for k, key in enumerate(keys) if key.attrib.get("name") == name or str(k) == number), None)
 
 
 @contextmanager
@@ -186,11 +209,8 @@ def _add_stack(
         anchor = pose(xyz=mj.jnt_pos[j])
         data = mjcf_joints.joint_data(source, settings, notes, j)
         kind = data.pop("kind")
-        if kind == "free":
-            # the pose in the world, not relative to where the file puts the body
-            start = ", ".join(f"{x:.6g}" for x in mj.qpos0[mj.jnt_qposadr[j] :][:7])
-            notes.add(f"the file starts the free joint {source.joints[j]!r} at q = ({start}).")
-        else:
+        # free joints have the pose in the world, not relative to where the file puts the body
+        if kind != "free":
             data["parent_frame"] = (frame if place == 0 else np.eye(4)) @ anchor
             data["child_frame"] = anchor
         with located(source.element("joint", source.joints[j])):

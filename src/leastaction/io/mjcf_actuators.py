@@ -20,11 +20,18 @@ from leastaction.model.checks import FloatArray
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.pose import pose
 
+InputMap = tuple[int, float, float]
+"""Place of an actuator's input among MuJoCo's, and slope and shift that make it that of the actuator here."""
 
-def add_actuators(m: Mechanism, source: Source, settings: Settings, notes: Notes) -> None:
-    """Actuators on one coordinate of a joint by a law that is known here; all others are refused unless allowed."""
+
+def add_actuators(m: Mechanism, source: Source, settings: Settings, notes: Notes) -> dict[str, InputMap]:
+    """Actuators on one coordinate of a joint by a law that is known here; all others are refused unless allowed.
+
+    Returns how their inputs follow from MuJoCo's, by name.
+    """
+    inputs: dict[str, InputMap] = {}
     if "actuation" in settings.off:
-        return
+        return inputs
     mj = source.mj
     for a in range(mj.nactuator):
         name, element = source.named("actuator", a)
@@ -41,9 +48,12 @@ def add_actuators(m: Mechanism, source: Source, settings: Settings, notes: Notes
         assert target is not None
         joint, coordinate, gear = target
         law = _servo(source, notes, a, name, element) if _is_servo(mj, a) else _motor(source, notes, a, name, element)
-        factor = law.pop("factor", 1.0)
+        factor, (slope, shift) = law.pop("factor", 1.0), law.pop("input", (1.0, 0.0))
+        label = unused(name, m.actuators)
         with located(element):
-            m.add_actuator(unused(name, m.actuators), joint, gear=gear * factor, coordinate=coordinate, **law)
+            m.add_actuator(label, joint, gear=gear * factor, coordinate=coordinate, **law)
+        inputs[label] = int(mj.actuator_ctrladr[a]), slope, shift
+    return inputs
 
 
 def _refusal(source: Source, a: int) -> tuple[str, str] | None:
@@ -197,7 +207,7 @@ def _servo(source: Source, notes: Notes, a: int, name: str, element: Element) ->
     kp, kd, gear = abs(b1), abs(b2), float(_gear(source, a)[0])
     shift = b0 / kp - gear * float(mj.qpos0[mj.jnt_qposadr[j]]) if kp else 0.0
     slope = gain / (kp or kd)
-    data: dict[str, Any] = {"kp": kp, "kd": kd, "target": shift}
+    data: dict[str, Any] = {"kp": kp, "kd": kd, "target": shift, "input": (slope, shift)}
     if (slope, shift) != (1.0, 0.0):
         notes.add(
             f"{element.where}: the input of the servo {name!r} is its target, {slope:g} times MuJoCo's input plus "

@@ -107,7 +107,6 @@ def note_the_rest(source: Source, notes: Notes) -> None:
     """One line for everything that is not read and does not change the motion."""
     mj = source.mj
     counts = {
-        "keyframes": mj.nkey,
         "sensors": mj.nsensor,
         "cameras": mj.ncam,
         "lights": mj.nlight,

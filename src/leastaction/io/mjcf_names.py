@@ -22,6 +22,7 @@ def object_name(mj: Any, kind: str, index: int) -> str:
         "tendon": mujoco.mjtObj.mjOBJ_TENDON,
         "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
         "equality": mujoco.mjtObj.mjOBJ_EQUALITY,
+        "key": mujoco.mjtObj.mjOBJ_KEY,
     }
     return mujoco.mj_id2name(mj, kinds[kind], index) or ""
 

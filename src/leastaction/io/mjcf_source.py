@@ -49,6 +49,11 @@ class Source:
             return name, self.element(kind, name)
         # without a name: by its place, if the file lists exactly what MuJoCo compiled
         listed = self._ordered.get(kind, [])
-        counts = {"equality": self.mj.neq, "tendon": self.mj.ntendon, "actuator": self.mj.nactuator}
+        counts = {
+            "equality": self.mj.neq,
+            "tendon": self.mj.ntendon,
+            "actuator": self.mj.nactuator,
+            "key": self.mj.nkey,
+        }
         whole = len(listed) == counts.get(kind) and all(element.file == self.root.file for element in listed)
         return f"{kind}_{index}", listed[index] if whole else self.root

@@ -81,6 +81,7 @@ class Joint(Record):
         effort: (nv,) largest force or torque; infinite where none.
         speed: (nv,) largest rate; infinite where none.
         locked: coordinates (nq,) at which the joint is held at build, or None.
+        start: coordinates (nq,) of the default state, or None where they are neutral.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Joint(Record):
     effort: FloatArray = None  # type: ignore[assignment]
     speed: FloatArray = None  # type: ignore[assignment]
     locked: FloatArray | None = None
+    start: FloatArray | None = None
 
     @property
     def nq(self) -> int:

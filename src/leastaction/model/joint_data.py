@@ -67,6 +67,8 @@ def check_joint(joint: Joint) -> None:
     joint.speed = _bounds(joint, joint.speed, f"{where}: speed")
     if joint.locked is not None:
         joint.locked = check_coordinates(joint, joint.locked, f"{where}: locked")
+    if joint.start is not None:
+        joint.start = check_coordinates(joint, joint.start, f"{where}: start")
 
 
 def _listed(joint: Joint, value: Any, where: str) -> list[Any]:

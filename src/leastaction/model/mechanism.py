@@ -32,6 +32,7 @@ from leastaction.model.forces import Force
 from leastaction.model.inertia import body_properties, symmetric_inertia
 from leastaction.model.joint_data import check_joint
 from leastaction.model.joints import check_coordinates
+from leastaction.model.key_frames import KeyFrame, check_key_frame, made_key_frame
 from leastaction.model.pose import check_pose
 from leastaction.model.record import Record
 from leastaction.model.shapes import Mesh, Shape
@@ -54,6 +55,7 @@ class Mechanism(Record):
         bodies, joints, frames, actuators: dictionaries by name.
         forces, constraints, contacts: lists.
         contact_excludes: pairs of body names that do not touch.
+        key_frames: states with a name, for ``model.state(name)``.
         ground: the plane that every shape touches, or None.
         limits_enforced: whether limits and efforts are enforced; otherwise they are reported on.
         notes: what a loader could not honour, what was assumed about a mesh.
@@ -69,6 +71,7 @@ class Mechanism(Record):
     constraints: list[Constraint]
     contacts: list[ContactPair]
     contact_excludes: set[frozenset[str]]
+    key_frames: dict[str, KeyFrame]
     ground: Ground | None
     limits_enforced: bool
     notes: list[str]
@@ -78,7 +81,7 @@ class Mechanism(Record):
         self.gravity = check_vector(gravity, 3, f"mechanism '{name}': gravity")
         self.bodies, self.joints, self.frames, self.actuators, self.ground = {}, {}, {}, {}, None
         self.forces, self.constraints, self.contacts, self.contact_excludes = [], [], [], set()
-        self.limits_enforced, self.notes = False, []
+        self.limits_enforced, self.notes, self.key_frames = False, [], {}
 
     def add_body(
         self,
@@ -336,6 +339,13 @@ class Mechanism(Record):
         self.actuators[name] = actuator
         return actuator
 
+    def add_key_frame(self, name: str, q: Any = (), v: Any = (), t: float = 0.0, inputs: Any = ()) -> KeyFrame:
+        """Add a state with a name; q, v and inputs are dicts by joint and actuator, see ``KeyFrame``."""
+        if name in self.key_frames:
+            raise ModelError(f"key frame '{name}': there is already one of this name.")
+        key = self.key_frames[name] = made_key_frame(name, q, v, t, inputs, self.joints, self.actuators)
+        return key
+
     def remove_body(self, name: str) -> None:
         """Remove a body and all that is attached to it: joints, frames, forces, constraints, contacts."""
         self._known(name, self.bodies, "body")
@@ -353,6 +363,8 @@ class Mechanism(Record):
         self._known(name, self.joints, "joint")
         self.actuators = {key: actuator for key, actuator in self.actuators.items() if actuator.joint != name}
         del self.joints[name]
+        for key in self.key_frames.values():
+            key.forget(name, self.actuators)
 
     def lock(self, joint: str, q: Any = None) -> None:
         """Hold a joint at coordinates q (by default neutral) from build on."""
@@ -372,6 +384,7 @@ class Mechanism(Record):
         out.joints = {key: dataclasses.replace(joint) for key, joint in self.joints.items()}
         out.frames = {key: dataclasses.replace(frame) for key, frame in self.frames.items()}
         out.actuators = {key: dataclasses.replace(actuator) for key, actuator in self.actuators.items()}
+        out.key_frames = {name: key.copy() for name, key in self.key_frames.items()}
         out.forces, out.constraints = list(self.forces), list(self.constraints)
         out.contacts = [dataclasses.replace(pair) for pair in self.contacts]
         out.contact_excludes = set(self.contact_excludes)
@@ -408,6 +421,8 @@ class Mechanism(Record):
             out.forces = []
         if "actuators" in features:
             out.actuators = {}
+            for key in out.key_frames.values():
+                key.inputs = {}
         return out
 
     def check(self) -> None:
@@ -432,6 +447,8 @@ class Mechanism(Record):
         for actuator in self.actuators.values():
             self._known(actuator.joint, self.joints, "joint", f"actuator '{actuator.name}': ")
             check_actuator(actuator, self.joints[actuator.joint])
+        for state in self.key_frames.values():
+            check_key_frame(state, self.joints, self.actuators)
         self._check_contacts()
         self._check_references()
 
@@ -447,7 +464,8 @@ class Mechanism(Record):
 
     def _records(self) -> dict[str, dict[str, Any]]:
         """The dictionaries of named records."""
-        return {"body": self.bodies, "joint": self.joints, "frame": self.frames, "actuator": self.actuators}
+        parts = (self.bodies, self.joints, self.frames, self.actuators, self.key_frames)
+        return dict(zip(("body", "joint", "frame", "actuator", "key frame"), parts, strict=True))
 
     def _check_contacts(self) -> None:
         """Ground and contact pairs have valid numbers, and no pair stands twice."""

@@ -17,6 +17,7 @@ from leastaction.model.actuation import forces_of_inputs, servo_bound
 from leastaction.model.checks import LARGEST, FloatArray, check_number, frozen, quoted
 from leastaction.model.elements import Actuator, Joint
 from leastaction.model.joints import check_coordinates, layout
+from leastaction.model.key_frames import key_motion
 from leastaction.model.loop_coordinates import recover_coordinates, recover_rates
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.pose import inverse_pose
@@ -29,11 +30,12 @@ from leastaction.tree.layout import Constraints, System
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """One instant: time t in seconds, coordinates q (nq,) and velocities v (nv,), read-only."""
+    """One instant: time t in seconds, coordinates q (nq,) and velocities v (nv,), read-only; ``key``: its key frame."""
 
     t: float
     q: FloatArray
     v: FloatArray
+    key: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,19 +212,40 @@ class Model:
         recover_coordinates(self, out, ())
         return out
 
-    def state(self, q: Any = None, v: Any = None, t: float = 0.0) -> State:
+    def _default_q(self) -> FloatArray:
+        """Coordinates (nq,) of the default state: neutral, but for joints that start elsewhere."""
+        out = self.neutral()
+        given = {view.name: view.joint.start for view in self.joints.values() if view.joint.start is not None}
+        for name, start in given.items():
+            out[self.joints[name].q] = start
+        if given:
+            recover_coordinates(self, out, given)
+        return out
+
+    def state(self, q: Any = None, v: Any = None, t: float | None = None) -> State:
         """A checked state.
 
         Args:
-            q: full array (nq,), or a dict of joint names with one number or one array each; the rest is neutral.
+            q: full array (nq,), or a dict of joint names with one number or one array each; the rest is that of the
+                default state, which is neutral but for ``joint.start``. Or the name of a key frame, whose velocities
+                and time count then too, unless they are given.
             v: full array (nv,), or a dict by joint name; the rest is zero.
-            t: time in seconds.
+            t: time in seconds, 0 by default.
 
         Joints that close loops and have coordinates follow from the others where a dict does not name them.
         """
-        t = check_number(t, "state: time")
+        key = q if isinstance(q, str) else ""
+        if isinstance(q, str):
+            q, rates, time = key_motion(self, q)
+            v, t = rates if v is None else v, time if t is None else t
+        t = check_number(0.0 if t is None else t, "state: time")
         q, v = self.check_motion(q, v)
-        return State(t, frozen(q), frozen(v))
+        return State(t, frozen(q), frozen(v), key)
+
+    @property
+    def key_frame_names(self) -> tuple[str, ...]:
+        """Names of the key frames, for ``state``."""
+        return tuple(self.mechanism.key_frames)
 
     def check_motion(self, q: Any, v: Any) -> tuple[FloatArray, FloatArray]:
         """Coordinates (nq,) and velocities (nv,) from arrays or dicts."""
@@ -233,11 +256,13 @@ class Model:
         return q, v
 
     def check_q(self, q: Any) -> FloatArray:
-        """Coordinates (nq,) from an array or a dict, quaternions normalised."""
+        """Coordinates (nq,) from an array, a dict or the name of a key frame, quaternions normalised."""
         if q is None:
-            return self.neutral()
+            return self._default_q()
+        if isinstance(q, str):
+            q = key_motion(self, q)[0]
         if isinstance(q, Mapping):
-            out = self.neutral()
+            out = self._default_q()
             for name, value in q.items():
                 out[self.joint(name).q] = check_coordinates(self.joint(name).joint, value, f"state: joint '{name}'")
             recover_coordinates(self, out, q)

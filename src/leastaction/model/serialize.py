@@ -19,7 +19,7 @@ from leastaction.model.checks import FloatArray
 from leastaction.model.elements import Actuator, Body, ContactPair, Ground, Joint
 from leastaction.model.forces import force_from_dict
 from leastaction.model.inertia import symmetric_inertia
-from leastaction.model.joints import JointPart
+from leastaction.model.joints import JointPart, check_coordinates
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.reader import Reader, is_number, plain
 from leastaction.model.shapes import shape_from_dict
@@ -56,6 +56,7 @@ def mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
         ],
         "contact_excludes": sorted(sorted(pair) for pair in mechanism.contact_excludes),
         "actuators": [_actuator_to_dict(actuator) for actuator in mechanism.actuators.values()],
+        **_key_frames_to_dict(mechanism),
         "limits_enforced": mechanism.limits_enforced,
         "notes": list(mechanism.notes),
     }
@@ -92,6 +93,8 @@ def mechanism_from_dict(data: Any, base: str | Path | None = None, roots: Iterab
     _read_contacts(out, reader)
     for item in reader.objects("actuators"):
         _read_actuator(out, item)
+    for item in reader.objects("key_frames"):
+        _read_key_frame(out, item)
     out.limits_enforced = reader.flag("limits_enforced", False)
     out.notes = _texts(reader, "notes", reader.items("notes", []))
     reader.finish()
@@ -133,8 +136,9 @@ def _joint_to_dict(joint: Joint) -> dict[str, Any]:
             raise ModelError(
                 f"joint '{joint.name}': {what}: a Law is made of functions and cannot be written to a file."
             )
-    # only spline joints have a spline
-    return ({} if joint.spline is None else {"spline": joint.spline.to_dict()}) | {
+    # only spline joints have a spline, and few joints start elsewhere than neutral
+    rare = {"spline": None if joint.spline is None else joint.spline.to_dict(), "start": plain(joint.start)}
+    return {key: value for key, value in rare.items() if value is not None} | {
         "name": joint.name,
         "kind": joint.kind,
         "parent": joint.parent,
@@ -211,10 +215,12 @@ def _read_joint(out: Mechanism, reader: Reader) -> None:
         if not isinstance(limits, list):
             raise reader.fail("limits", "a list of [low, high]", limits)
         options["limits"] = [_bounds(reader, f"limits[{i}]", row) for i, row in enumerate(limits)]
-    locked = reader.array("locked", (-1,), None)
+    locked, start = reader.array("locked", (-1,), None), reader.array("start", (-1,), None)
     reader.finish()
     with reader.here():
-        out.add_joint(name, kind, parent=parent, child=child, **options)
+        joint = out.add_joint(name, kind, parent=parent, child=child, **options)
+        if start is not None:
+            joint.start = check_coordinates(joint, start, f"joint '{name}': start")
         if locked is not None:
             out.lock(name, locked)
 
@@ -236,6 +242,35 @@ def _read_frame(out: Mechanism, reader: Reader) -> None:
     reader.finish()
     with reader.here():
         out.add_frame(name, body, pose)
+
+
+def _key_frames_to_dict(mechanism: Mechanism) -> dict[str, Any]:
+    """Nothing where there are none."""
+    listed = [
+        {
+            "name": key.name,
+            "q": {name: plain(value) for name, value in key.q.items()},
+            "v": {name: plain(value) for name, value in key.v.items()},
+            "t": key.t,
+            "inputs": dict(key.inputs),
+        }
+        for key in mechanism.key_frames.values()
+    ]
+    return {"key_frames": listed} if listed else {}
+
+
+def _read_key_frame(out: Mechanism, reader: Reader) -> None:
+    name, t = reader.text("name"), reader.number("t", 0.0)
+    parts: list[dict[str, Any]] = []
+    for what in ("q", "v", "inputs"):
+        given = reader.object(what)
+        found = {} if given is None else dict(given.data)
+        for key in found:
+            found[key] = given.number(key) if what == "inputs" else given.array(key, (-1,))  # type: ignore[union-attr]
+        parts.append(found)
+    reader.finish()
+    with reader.here():
+        out.add_key_frame(name, parts[0], parts[1], t, parts[2])
 
 
 def _contact_to_dict(contact: Ground | ContactPair) -> dict[str, Any]:

@@ -148,6 +148,28 @@ def project(model: Model, state: State, *, tolerance: float = 1e-12, iterations:
     return model.state(q, v, state.t)
 
 
+CLOSABLE = 5e-3
+"""Loops that a key frame leaves open by less than this part of the size of the mechanism are closed at the start."""
+
+
+def closed_key(model: Model, state: State) -> tuple[State, str]:
+    """A state of a key frame with loops closed that were open by little, and words about it; any other as it is.
+
+    Files write key frames with few digits, and often from a simulator whose loops are springs.
+    """
+    gap, size = opened(model, state.q[None]) if state.key else (None, 0.0)
+    if not gap or gap > CLOSABLE * size:
+        return state, ""
+    out = project(model, state)
+    moved = float(np.abs(out.q - state.q).max())
+    if moved == 0.0 and np.array_equal(out.v, state.v):
+        return state, ""
+    return out, (
+        f"the loops of the key frame '{state.key}' were open by {gap:.2g} m or rad and are closed by projection; a "
+        f"coordinate moved by {moved:.2g} at most"
+    )
+
+
 class _Sizes:
     """What rows of loops and constraints are compared with at a state.
 

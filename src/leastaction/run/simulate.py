@@ -20,7 +20,7 @@ from leastaction.model.files import check_path, check_writable
 from leastaction.model.model import Model, State
 from leastaction.run.choice import method_for
 from leastaction.run.controls import as_control, given_control
-from leastaction.run.observe import limits_crossed, opened, untouched
+from leastaction.run.observe import closed_key, limits_crossed, opened, untouched
 from leastaction.run.progress import Progress
 from leastaction.run.registry import check_supported
 from leastaction.run.report import Report
@@ -82,10 +82,11 @@ def simulate(
     _check_every(save_every)
     if x0 is not None and not isinstance(x0, State):
         raise ModelError(f"simulate: x0 must be a state, from model.state, got {x0!r}.")
-    state = model.state() if x0 is None else model.state(x0.q, x0.v, x0.t)
+    state = model.state() if x0 is None else replace(model.state(x0.q, x0.v, x0.t), key=x0.key)
     clock, steps, pace = _read_steps(dt, duration, state.t)
     lengths = np.atleast_1d(clock.dt)
     chosen, why = method_for(model, state, float(lengths.max()) if len(lengths) else None, method, "simulate")
+    state, closed = closed_key(model, state)
     check_first(model, state)
     run = Trajectory(
         model=model,
@@ -96,7 +97,7 @@ def simulate(
         q=state.q[None].copy(),
         v=state.v[None].copy(),
         memory=chosen.start(model, state),
-        report=Report(chosen.label, chosen=why, notes=untouched(model)),
+        report=Report(chosen.label, chosen=why, notes=[*untouched(model), *([closed] if closed else [])]),
         pace=pace,
         iterations=np.zeros(1, dtype=np.int64),
     )
