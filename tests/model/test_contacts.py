@@ -128,9 +128,10 @@ def test_a_mesh_stands_on_the_corners_of_its_hull():
     m = robot(stone=la.Mesh(vertices=np.vstack([CORNERS, CORNERS.mean(axis=0)]), faces=FACES))
     m.add_ground()
     found = table(m)
-    assert codes(found) == [(cl.POINT_SET, cl.HALF_SPACE)]
+    assert codes(found) == [(cl.HULL, cl.HALF_SPACE)]
+    assert found.contacts.hulls is None
     assert np.allclose(np.sort(found.contacts.points, axis=0), np.sort(CORNERS, axis=0), atol=1e-15)
-    assert any("convex hull's corners, with the ground only" in note for note in found.notes)
+    assert any("contact is that of its convex hull" in note for note in found.notes)
 
 
 def test_a_fine_mesh_keeps_its_extreme_corners():
@@ -213,16 +214,17 @@ def test_a_grid_in_a_file_must_be_one():
             lambda m: (m.add_ground(), m.add_contact("world", "ball", points=[[0, 0, 0]])),
             "points lie on the first body",
         ),
-        (lambda m: m.add_contact("stone", "rock"), "a mesh and a mesh cannot touch"),
-        (lambda m: m.add_contact("stone", "ball"), "a mesh and a sphere cannot touch, meshes and ellipsoids touch"),
+        (lambda m: m.add_contact("stone", "sheet"), "body 'sheet': mesh 'from vertices': it is flat"),
+        (lambda m: m.add_contact("sheet", "ball"), "touches the ground only; give it thickness"),
         (lambda m: m.add_contact("egg", "ball"), "a sphere and an ellipsoid cannot touch"),
         (lambda m: m.add_contact("ball", "egg", points=[[0, 0, 0]]), "points and an ellipsoid cannot touch"),
-        (lambda m: m.add_contact("ball", "stone", points=[[0, 0, 0]]), "cannot touch"),
+        (lambda m: m.add_contact("ball", "sheet", points=[[0, 0, 0]]), "it is flat"),
     ],
 )
 def test_pairs_that_cannot_touch_are_refused(add, message):
     mesh = la.Mesh(vertices=CORNERS, faces=FACES)
-    m = robot(ball=la.Sphere(0.1), bare=None, stone=mesh, rock=mesh, egg=la.Ellipsoid((0.1, 0.2, 0.3)))
+    flat = la.Mesh(vertices=CORNERS[:3], faces=FACES[:1])
+    m = robot(ball=la.Sphere(0.1), bare=None, stone=mesh, sheet=flat, egg=la.Ellipsoid((0.1, 0.2, 0.3)))
     add(m)
     with pytest.raises(ModelError, match=message):
         table(m)

@@ -115,8 +115,16 @@ def _frames(model: Model) -> Any:
 
 
 def _notes(model: Model) -> Any:
-    """What the loader could not honour."""
-    notes = model.mechanism.notes
+    """What the loader could not honour, and what contact assumes."""
+    from leastaction.errors import ModelError
+    from leastaction.model.contacts import contact_table
+
+    notes = list(model.mechanism.notes)
+    if "contact" in model.features:
+        try:
+            notes += contact_table(model.mechanism, model.places).notes
+        except ModelError as error:
+            notes.append(str(error))
     if not notes:
         return None
     table = _table("notes", "")

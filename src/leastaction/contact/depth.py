@@ -44,7 +44,13 @@ def without_false(out, first, count, b_box, a, Ra, ca, ra, ha, Rb, cb, rb, hb, s
         width = extent(n, Rb, size) if b_box else half_width(n, Rb, rb, hb)
         # from b to a, whichever of them the contact names first
         best = max(best, (dot3(n, d) if i == a else -dot3(n, d)) - width - half_width(n, Ra, ra, ha))
-    least = min(0.0, 2.0 * best) - slack
+    return drop_deeper(out, first, count, min(0.0, 2.0 * best) - slack, deepest)
+
+
+@sweep
+def drop_deeper(out, first, count, least, deepest):
+    """Drop the contacts of a pair that are deeper than ``least``, if the deepest is; the new count."""
+    ints, floats, P = out[0], out[1], out[2]
     if not deepest < least:
         return count
     kept = first

@@ -17,6 +17,8 @@ import math
 
 from leastaction.contact.boxes import box_box
 from leastaction.contact.heights import ball_heights, oval_heights, support, write_oval
+from leastaction.contact.hull_round import capsule_hull, cylinder_hull
+from leastaction.contact.hulls import ball_hull, hull_hull
 from leastaction.contact.layout import (
     BOX,
     CAPSULE,
@@ -27,6 +29,7 @@ from leastaction.contact.layout import (
     FIRST,
     HALF_SPACE,
     HEIGHTS,
+    HULL,
     OVAL,
     PAIR,
     POINT_SET,
@@ -100,11 +103,30 @@ def round_solids(table, contacts, out, count, sa, sb):
     return cylinder_box(out, count, a, Ra, ca, size[0], size[1], b, Rb, cb, other)
 
 
+@either(unchanged)
+def hull_ball(table, contacts, out, count, feature, a, x, r, s):
+    """A ball against a convex hull, if there is such a pair."""
+    return ball_hull(contacts, out, count, feature, a, x, r, s)
+
+
+@either(unchanged)
+def hull_solid(table, contacts, out, count, sa, sb):
+    """A capsule, cylinder or convex hull against a convex hull, if there is such a pair."""
+    code = contacts.shapes[sa, CODE]
+    if code == CAPSULE:
+        return capsule_hull(contacts, out, count, sa, sb)
+    if code == CYLINDER:
+        return cylinder_hull(contacts, out, count, sa, sb)
+    return hull_hull(contacts, out, count, sa, sb)
+
+
 @sweep
 def ball_any(contacts, out, count, feature, a, x, r, s):
     """A ball of row a against any shape it can touch."""
     if contacts.shapes[s, CODE] == HEIGHTS:
         return heights_ball(contacts.heights, contacts, out, count, feature, a, x, r, s)
+    if contacts.shapes[s, CODE] == HULL:
+        return hull_ball(contacts.hulls, contacts, out, count, feature, a, x, r, s)
     return ball_solid(contacts, out, count, feature, a, x, r, s)
 
 
@@ -139,7 +161,10 @@ def pair_contacts(contacts, out, count, sa, sb):
     """Contacts of one pair of shapes, of which sa has the smaller code."""
     one, two = contacts.shapes[sa, CODE], contacts.shapes[sb, CODE]
     a, _, ca = shape_pose(contacts, sa, out[2])
-    if one == POINT_SET:
+    if two == HULL and one > SPHERE:
+        return hull_solid(contacts.hulls, contacts, out, count, sa, sb)
+    # a hull over the ground: its corners
+    if one in (POINT_SET, HULL):
         first = contacts.shapes[sa, FIRST]
         for k in range(contacts.shapes[sa, COUNT]):
             x = world_point(out[2], a, row3(contacts.points, first + k, 0))

@@ -45,11 +45,28 @@ GAP, ROW_A, ROW_B, PAIR, INT_WIDTH = 0, 1, 2, 3, 4
 XA, RA, XB, RB, DA, DB, SIGN, MATRIX, START, FEATURE, FLOAT_WIDTH = 0, 3, 4, 7, 8, 11, 14, 14, 15, 23, 24
 
 # kinds of shapes; in a pair the smaller number comes first
-POINT_SET, SPHERE, CAPSULE, CYLINDER, BOX, OVAL, HALF_SPACE, HEIGHTS = 0, 1, 2, 3, 4, 5, 6, 7
+POINT_SET, SPHERE, CAPSULE, CYLINDER, BOX, OVAL, HULL, HALF_SPACE, HEIGHTS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 # columns of Contacts.shapes and of Contacts.frames
 CODE, ROW, FIRST, COUNT, COUNT_Y, SHAPE_WIDTH = 0, 1, 2, 3, 4, 5
 TURN, PLACE, SIZE, REACH, FRAME_WIDTH = 0, 9, 12, 15, 16
+
+
+class Hulls(NamedTuple):
+    """Faces and edges of convex hulls, in the frames of their rows; their corners are points of ``Contacts``.
+
+    spans   (nh, 4)  first face and how many, first edge and how many
+    planes  (nf, 4)  outward unit normal of each face, and its distance from the origin of the row along it
+    faces   (nf, 2)  first row of ``loops`` and how many
+    loops   (nl, 2)  corners around each face, counterclockwise from outside, and the edge to the next corner
+    edges   (ne, 4)  two corners, two faces
+    """
+
+    spans: Ints
+    planes: Floats
+    faces: Ints
+    loops: Ints
+    edges: Ints
 
 
 class Contacts(NamedTuple):
@@ -57,8 +74,8 @@ class Contacts(NamedTuple):
 
     pairs    (np, 3)  shape a, shape b, largest number of contacts at a time
     numbers  (np, 2)  friction coefficient, restitution
-    shapes   (ns, 5)  code, row, and of a point set its first point and how many, of a height field its first height,
-                      rows and columns
+    shapes   (ns, 5)  code, row, and of a point set its first point and how many, of a hull also its row of
+                      ``hulls.spans``, of a height field its first height, rows and columns
     frames   (ns, 16) rotation (9) and position (3) of the shape in the frame of its row; sizes (3); radius of a ball
                       about the position that holds the shape (infinite for half-spaces and height fields). Sizes:
                       SPHERE radius; CAPSULE and CYLINDER radius, half length, axis z; BOX half sides; OVAL half axes;
@@ -67,8 +84,9 @@ class Contacts(NamedTuple):
     heights  (nh,)    heights of height fields, x by x, metres
     boxes    (nb,)    rows of ``pairs`` with two boxes
     rounds   (nr,)    rows of ``pairs`` with a capsule or cylinder against a capsule, cylinder or box
+    hulls             faces and edges of convex hulls that meet other bodies
 
-    The last three are None where a mechanism has none, so that a smaller program is compiled for it.
+    The last four are None where a mechanism has none, so that a smaller program is compiled for it.
     """
 
     pairs: Ints
@@ -79,6 +97,7 @@ class Contacts(NamedTuple):
     heights: Floats | None
     boxes: Ints | None
     rounds: Ints | None
+    hulls: Hulls | None
 
 
 # What a contact did in a step: pair, feature, gap (m), normal force (N), force on body a in the world (3, N), point

@@ -16,6 +16,7 @@ import numpy as np
 from leastaction.contact import layout as cl
 from leastaction.errors import ModelError
 from leastaction.model.checks import WORLD, FloatArray, check_array, check_contact, check_name, check_number, frozen
+from leastaction.model.hulls import Hull, hull_of
 from leastaction.model.joints import plane_basis
 from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Shape, Sphere
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from leastaction.model.tables import Place
 
 MESH_POINTS = 64
-"""Most corners that a mesh touches the ground with."""
+"""Most corners of the convex hull of a mesh."""
 
 _LIMITS = {
     (cl.CAPSULE, cl.HALF_SPACE): 2,
@@ -41,8 +42,11 @@ _LIMITS = {
     (cl.CYLINDER, cl.CYLINDER): 24,
     (cl.CYLINDER, cl.BOX): 24,
     (cl.BOX, cl.BOX): 9,
+    (cl.CAPSULE, cl.HULL): 8,
+    (cl.CYLINDER, cl.HULL): 24,
+    (cl.HULL, cl.HULL): 9,
 }
-"""Largest number of contacts of a pair of shapes; 1 where it is not listed, one each for points."""
+"""Largest number of contacts of a pair of shapes; 1 where it is not listed; points and corners have one each."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,9 @@ class _Tables:
     notes: list[str] = field(default_factory=list)
     known: dict[str, dict[int, int]] = field(default_factory=dict)
     thicker: dict[tuple[int, float], int] = field(default_factory=dict)
-    meshes: set[int] = field(default_factory=set)
+    flat: dict[int, str] = field(default_factory=dict)
+    hulls: list[tuple[int, Hull]] = field(default_factory=list)
+    boxes: dict[int, int] = field(default_factory=dict)
 
     def add_shape(self, code: int, row: int, frame: FloatArray, size: Any, reach: float, *counts: int) -> int:
         """Append a shape and return its number."""
@@ -95,12 +101,30 @@ class _Tables:
         self.points.append(points)
         return self.add_shape(cl.POINT_SET, row, frame, (), reach, first, len(points))
 
+    def add_hull(self, row: int, hull: Hull) -> int:
+        """Append a convex hull given in the frame of a row."""
+        number = self.add_points(row, hull.points)
+        first = self.shapes[number][cl.FIRST]
+        self.shapes[number] = (cl.HULL, row, first, len(hull.points), len(self.hulls))
+        self.hulls.append((first, hull))
+        return number
+
+    def box_as_hull(self, s: int) -> int:
+        """The convex hull of a box, which is a shape of its own."""
+        if s not in self.boxes:
+            frame = self.frames[s]
+            signs = np.array([[(1.0 if k >> e & 1 else -1.0) for e in range(3)] for k in range(8)])
+            points = signs * frame[cl.SIZE : cl.REACH] @ frame[:9].reshape(3, 3).T + frame[cl.PLACE : cl.SIZE]
+            self.boxes[s] = self.add_hull(self.shapes[s][cl.ROW], hull_of(points, "box"))
+        return self.boxes[s]
+
     def add_pair(self, s: int, t: int, friction: float, restitution: float, names: tuple[str, str]) -> None:
         """Append a pair of shapes, the one with the smaller code first."""
         if self.shapes[s][cl.CODE] > self.shapes[t][cl.CODE]:
             s, t, names = t, s, (names[1], names[0])
         one, two = self.shapes[s][cl.CODE], self.shapes[t][cl.CODE]
-        limit = self.shapes[s][cl.COUNT] if one == cl.POINT_SET else _LIMITS.get((one, two), 1)
+        points = one == cl.POINT_SET or (one == cl.HULL and two != cl.HULL)
+        limit = self.shapes[s][cl.COUNT] if points else _LIMITS.get((one, two), 1)
         self.pairs.append((s, t, limit))
         self.numbers.append((friction, restitution))
         self.names.append(names)
@@ -180,8 +204,31 @@ def _finish(out: _Tables) -> ContactTable:
         np.array(out.heights, dtype=float) if out.heights else None,
         np.array(boxes, dtype=np.int64) if boxes else None,
         np.array(rounds, dtype=np.int64) if rounds else None,
+        _hull_tables(out) if any(two == cl.HULL for _, two in codes) else None,
     )
     return ContactTable(contacts, tuple(out.names), int(contacts.pairs[:, 2].sum()), tuple(out.notes))
+
+
+def _hull_tables(out: _Tables) -> cl.Hulls:
+    """Faces and edges of all hulls as arrays."""
+    spans: list[list[int]] = []
+    faces: list[list[int]] = []
+    loops: list[list[int]] = []
+    edges: list[list[int]] = []
+    planes = [hull.planes for _, hull in out.hulls]
+    for first, hull in out.hulls:
+        spans.append([len(faces), len(hull.planes), len(edges), len(hull.edges)])
+        number = {}
+        for e, (i, j, *_) in enumerate(hull.edges.tolist()):
+            number[i, j] = number[j, i] = len(edges) + e
+        start = len(faces)
+        for loop in hull.loops:
+            faces.append([len(loops), len(loop)])
+            ends = np.roll(loop, -1).tolist()
+            loops += [[first + i, number[i, j]] for i, j in zip(loop.tolist(), ends, strict=True)]
+        edges += [[first + i, first + j, start + f, start + g] for i, j, f, g in hull.edges.tolist()]
+    whole = (np.array(table, dtype=np.int64) for table in (spans, faces, loops, edges))
+    return cl.Hulls(next(whole), np.concatenate(planes), *whole)
 
 
 def _add_ground(out: _Tables, ground: Ground) -> int:
@@ -232,6 +279,9 @@ def _add_pair(
         for t in sides[1]:
             _check_touch(out, s, t, where)
             one, two = (s, t) if pair.margin == 0 else _thickened(out, s, t, pair.margin, where)
+            # a box meets a hull as one
+            if {out.shapes[one][cl.CODE], out.shapes[two][cl.CODE]} == {cl.BOX, cl.HULL}:
+                one, two = (out.box_as_hull(k) if out.shapes[k][cl.CODE] == cl.BOX else k for k in (one, two))
             out.add_pair(one, two, pair.friction, pair.restitution, (pair.a, pair.b))
 
 
@@ -256,7 +306,7 @@ def _thickened(out: _Tables, s: int, t: int, margin: float, where: str) -> tuple
     return (thick, t) if k == s else (s, thick)
 
 
-_SOLID = (cl.SPHERE, cl.CAPSULE, cl.CYLINDER, cl.BOX)
+_SOLID = (cl.SPHERE, cl.CAPSULE, cl.CYLINDER, cl.BOX, cl.HULL)
 _WORDS = {
     cl.POINT_SET: "points",
     cl.SPHERE: "a sphere",
@@ -264,6 +314,7 @@ _WORDS = {
     cl.CYLINDER: "a cylinder",
     cl.BOX: "a box",
     cl.OVAL: "an ellipsoid",
+    cl.HULL: "a mesh",
 }
 
 
@@ -271,12 +322,17 @@ def _check_touch(out: _Tables, s: int, t: int, where: str) -> None:
     """Refuse pairs of shapes between which there is no gap function."""
     one, two = sorted((s, t), key=lambda shape: out.shapes[shape][cl.CODE])
     codes = out.shapes[one][cl.CODE], out.shapes[two][cl.CODE]
-    # the ground touches all; points by hand touch every solid; the corners of a mesh and ellipsoids only the ground
-    if codes[1] in (cl.HALF_SPACE, cl.HEIGHTS) or (codes[1] in _SOLID and one not in out.meshes):
+    # the ground touches all; points by hand touch every solid; ellipsoids and flat meshes only the ground
+    if codes[1] in (cl.HALF_SPACE, cl.HEIGHTS):
         return
-    what = " and ".join("a mesh" if k in out.meshes else _WORDS[out.shapes[k][cl.CODE]] for k in (one, two))
+    for k in (one, two):
+        if k in out.flat:
+            raise ModelError(f"{where}: {out.flat[k]}")
+    if codes[1] in _SOLID and codes[0] != cl.OVAL:
+        return
+    what = " and ".join(_WORDS[code] for code in codes)
     raise ModelError(
-        f"{where}: {what} cannot touch, meshes and ellipsoids touch the ground only; give the bodies spheres, "
+        f"{where}: {what} cannot touch, ellipsoids touch the ground only; give the bodies spheres, "
         "capsules, cylinders or boxes, or points= on the first body."
     )
 
@@ -307,10 +363,14 @@ def _add_shape(out: _Tables, shape: Shape, row: int, frame: FloatArray, name: st
     if isinstance(shape, Ellipsoid):
         return out.add_shape(cl.OVAL, row, frame, shape.radii, float(shape.radii.max()))
     if isinstance(shape, Mesh):
-        points = _corners(shape, f"body '{name}': {shape.label}", out.notes)
-        number = out.add_points(row, points @ frame[:3, :3].T + frame[:3, 3])
-        out.meshes.add(number)
-        return number
+        where = f"body '{name}': {shape.label}"
+        points = _corners(shape, where, out.notes) @ frame[:3, :3].T + frame[:3, 3]
+        try:
+            return out.add_hull(row, hull_of(points, where))
+        except ModelError as error:
+            number = out.add_points(row, points)
+            out.flat[number] = str(error)
+            return number
     raise ModelError(f"body '{name}': a {shape.kind} cannot touch anything; give it collision=False.")
 
 
@@ -324,7 +384,7 @@ def _corners(mesh: Mesh, where: str, notes: list[str]) -> FloatArray:
     except (QhullError, ValueError):
         notes.append(f"{where}: it is flat, so all its vertices are taken as corners.")
         points = np.unique(points, axis=0)
-    notes.append(f"{where}: contact is that of its convex hull's corners, with the ground only.")
+    notes.append(f"{where}: contact is that of its convex hull.")
     if len(points) > MESH_POINTS:
         k = np.arange(MESH_POINTS)
         z = 1.0 - (2.0 * k + 1.0) / MESH_POINTS
