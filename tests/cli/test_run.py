@@ -18,7 +18,8 @@ def test_run_equals_the_library(cli):
     assert (answer.code, answer.lines) == (0, [])
 
     # the report and the names of the files
-    for words in ("galerkin:4 (chosen for smooth motion)", "100 of 0.001 s", "energy", "wrote run.npz", "wrote run.png"):
+    chosen = "galerkin:4 (chosen for smooth motion)"
+    for words in (chosen, "100 of 0.001 s", "energy", "wrote run.npz", "wrote run.png"):
         assert words in answer.out
     model = la.models.pendulum().build()
     expected = la.simulate(model, model.state(q={"hinge": 0.3}), dt=0.001, duration=0.1)
