@@ -119,7 +119,7 @@ def check_dynamics(mujoco, mj, model, seed):
     return errors, T
 
 
-def check_actuators(mujoco, mj, m, model, T, seed):
+def check_actuators(mujoco, mj, m, model, seed):
     """Forces of the actuators that were kept, one by one, against MuJoCo's at the same input; the largest error."""
     rng = np.random.default_rng(seed)
     mj = copy.copy(mj)
@@ -127,11 +127,15 @@ def check_actuators(mujoco, mj, m, model, T, seed):
     data = mujoco.MjData(mj)
     mujoco.mj_forward(mj, data)
     worst = 0.0
+    # forces turn with what carries them
+    T = np.column_stack([la.from_mujoco(model, data.qpos, e, mj)[1] for e in np.eye(mj.nv)])
     for a in range(mj.nactuator):
         name = mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_ACTUATOR, a) or f"actuator_{a}"
         if name not in m.actuators:
             continue
-        j = int(mj.actuator_trnid[a, 0])
+        on_site = mj.actuator_trntype[a] == int(mujoco.mjtTrn.mjTRN_SITE)
+        at = int(mj.actuator_trnid[a, 0])
+        j = int(mj.body_jntadr[mj.body_rootid[mj.site_bodyid[at]]]) if on_site else at
         gain, b0, b1, b2 = mj.actuator_gainprm[a, 0], *mj.actuator_biasprm[a, :3]
         shift = b0 / -b1 - mj.actuator_gear[mj.actuator_outadr[a], 0] * mj.qpos0[mj.jnt_qposadr[j]] if b1 else 0.0
         slope = gain / (-b1 or -b2 or gain or 1.0)

@@ -38,7 +38,7 @@ def test_model(one):
     model = m.without("contacts").build()
     check_limits(mj, m)
     errors, T = check_dynamics(mujoco, mj, model, seed=0)
-    errors["actuators"] = check_actuators(mujoco, mj, m, m.without("contacts").build(), T, seed=1)
+    errors["actuators"] = check_actuators(mujoco, mj, m, m.without("contacts").build(), seed=1)
     assert max(errors.values()) < 1e-11, errors  # measured 2e-14
 
 
