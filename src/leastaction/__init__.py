@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from leastaction.model.spline import SplineCurve, SplineSurface
     from leastaction.run.compare import compare
     from leastaction.run.ensemble import simulate_many
+    from leastaction.run.inverse_kinematics import inverse_kinematics
     from leastaction.run.observe import project
     from leastaction.run.simulate import resume, simulate
     from leastaction.run.steps import ClassicSteps, ReversibleSteps
@@ -104,6 +105,7 @@ PUBLIC: dict[str, str | None] = {
     "Model": "leastaction.model.model",
     "State": "leastaction.model.model",
     "project": "leastaction.run.observe",
+    "inverse_kinematics": "leastaction.run.inverse_kinematics",
     "to_maximal": "leastaction.dynamics.coordinates",
     "to_minimal": "leastaction.dynamics.coordinates",
     # files and the conventions of other libraries
@@ -247,6 +249,7 @@ __all__ = [
     "hybrid_dynamics",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
+    "inverse_kinematics",
     "jacobian",
     "jax",
     "lagrangian_hessian",

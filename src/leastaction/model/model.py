@@ -21,6 +21,7 @@ from leastaction.model.key_frames import key_motion
 from leastaction.model.loop_coordinates import recover_coordinates, recover_rates
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.pose import inverse_pose
+from leastaction.model.random_states import random_q
 from leastaction.model.spline import check_ends
 from leastaction.model.splitting import Twin
 from leastaction.model.tables import Place
@@ -241,6 +242,16 @@ class Model:
         t = check_number(0.0 if t is None else t, "state: time")
         q, v = self.check_motion(q, v)
         return State(t, frozen(q), frozen(v), key)
+
+    def random(self, seed: Any = None, reach: float = 1.0) -> State:
+        """A random state at rest, within the limits of the joints; loops are open, ``la.project`` closes them.
+
+        Args:
+            seed: a whole number, or a ``numpy.random.Generator``; None is another state each time.
+            reach: metres; a translation without limits is drawn from -reach to reach.
+        """
+        reach = check_number(reach, "random: reach", positive=True)
+        return self.state(random_q(self, np.random.default_rng(seed), reach))
 
     @property
     def key_frame_names(self) -> tuple[str, ...]:

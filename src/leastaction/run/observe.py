@@ -96,6 +96,14 @@ def _constraints(model: Model, q: FloatArray, v: FloatArray) -> tuple[FloatArray
     return np.concatenate(g), np.vstack(G), np.concatenate(h), np.vstack(H)
 
 
+def constraint_rows(model: Model, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Position gaps (m,) of loops and equality constraints at q, and their derivative (m, nv) by a displacement."""
+    if not model.constraint_size and not model.mechanism.constraints:
+        return np.zeros(0), np.zeros((0, model.nv))
+    gaps, rows, _, _ = _constraints(model, q, np.zeros(model.nv))
+    return gaps, rows
+
+
 def body_jacobian(model: Model, q: FloatArray, name: str, pose: FloatArray) -> FloatArray:
     """Jacobian (6, nv) of a frame's twist in its own axes."""
     if name == "world":
