@@ -91,7 +91,7 @@ def plot_run(run: Trajectory, path: str | Path | None = None, panels: Sequence[s
         The ``matplotlib.figure.Figure``.
     """
     floats = any(view.kind == "free" and view.joint.parent == "world" for view in run.model.joints.values())
-    holds = bool(run.model.features & {"loops", "equality constraints"})
+    holds = run.model.is_closed
     usual = ["energy", "joints", *(["momentum"] if floats else []), *(["constraints"] if holds else [])]
     usual += ["iterations"] if run.iterations is not None and run.steps else []
     chosen = usual if panels is None else [panels] if isinstance(panels, str) else list(panels)
@@ -124,7 +124,7 @@ def plot_comparison(runs: Sequence[Trajectory], path: str | Path | None = None, 
     # sizes on logarithmic axes: methods differ by many powers of ten
     drift = [Curve(name, np.abs(drift_of(run))) for name, run in zip(names, runs, strict=True)]
     panels = [Panel("Energy drift", f"|{_DRIFT}|  (J)", drift, log=True)]
-    if any(run.model.features & {"loops", "equality constraints"} for run in runs):
+    if any(run.model.is_closed for run in runs):
         panels.append(gap_panel([Curve(name, run.constraint_error) for name, run in zip(names, runs, strict=True)]))
     return _figure(panels, [run.t for run in runs], runs[0].model.name, path)
 

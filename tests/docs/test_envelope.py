@@ -43,6 +43,14 @@ def with_loop() -> la.Mechanism:
     return la.models.four_bar()
 
 
+def with_coupling() -> la.Mechanism:
+    m = arm()
+    m.add_body("other", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    m.add_joint("second", "revolute", parent="world", child="other")
+    m.add_coupling("gear", {"hinge": 1.0, "second": 2.0})
+    return m
+
+
 def with_friction() -> la.Mechanism:
     m = arm()
     m.joints["hinge"].friction = np.array([0.1])
@@ -94,6 +102,7 @@ def with_constraint(kind: str) -> Callable[[], la.Mechanism]:
 
 MECHANISMS: dict[str, Callable[[], la.Mechanism]] = {
     "loops": with_loop,
+    "couplings": with_coupling,
     "joint friction": with_friction,
     "spline joints": with_spline,
     "contact": with_ground,

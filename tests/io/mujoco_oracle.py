@@ -116,7 +116,7 @@ def check_dynamics(mujoco, mj, model, seed):
     gravity = T.T @ la.gravity_forces(model, q)
     scale = max(np.abs(data.qfrc_bias).max(), np.abs(M).max())
     errors["gravity"] = np.abs(gravity - data.qfrc_bias).max() / scale
-    return errors, T
+    return errors
 
 
 def check_actuators(mujoco, mj, m, model, seed):

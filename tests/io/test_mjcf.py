@@ -248,12 +248,22 @@ class TestLoops:
         assert any("'c' is not active" in note for note in m.notes)
 
     def test_coupling(self, mjcf):
-        path = mjcf(self.MODEL.format('\n<joint name="c" joint1="ja" joint2="jb"/>'))
-        with pytest.raises(
-            la.ModelError, match=r'model.xml:3: <joint name="c">: the joint constraint .*allow=\("equality"'
-        ):
+        text = '<joint name="c" joint1="ja" joint2="jb" polycoef="0.1 2 0 -3 0"/>'
+        m = la.load(mjcf(self.MODEL.format(text + '<joint name="jb" joint1="jb"/>')))
+        both, one = m.couplings.values()
+        assert (both.name, both.total) == ("c", 0.1)
+        assert [(term.joint, term.coefficients) for term in both.terms] == [("ja", (1.0,)), ("jb", (-2.0, -0.0, 3.0))]
+        # a name that is taken; one joint alone is held
+        assert (one.name, one.joints, one.total) == ("jb_2", ("jb",), 0.0)
+        assert any("couplings and hold exactly" in note for note in m.notes)
+        assert any("'jb' is the coupling 'jb_2'" in note for note in m.notes)
+        m = la.load(mjcf(self.MODEL.format('<joint name="c" joint1="ja" joint2="jb" active="false"/>')))
+        assert not m.couplings
+
+    def test_coupling_to_itself(self, mjcf):
+        path = mjcf(self.MODEL.format('\n<joint name="c" joint1="ja" joint2="ja"/>'))
+        with pytest.raises(la.ModelError, match=r"model.xml.*'ja'"):
             la.load(path)
-        assert any("'c' is not supported" in note for note in la.load(path, allow=("equality",)).notes)
 
 
 def neutral(m, name):

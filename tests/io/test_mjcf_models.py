@@ -37,7 +37,7 @@ def test_model(one):
     assert sum(body.mass for body in m.bodies.values()) == pytest.approx(mj.body_mass[1:].sum(), rel=1e-13)
     model = m.without("contacts").build()
     check_limits(mj, m)
-    errors, T = check_dynamics(mujoco, mj, model, seed=0)
+    errors = check_dynamics(mujoco, mj, model, seed=0)
     errors["actuators"] = check_actuators(mujoco, mj, m, m.without("contacts").build(), seed=1)
     assert max(errors.values()) < 1e-11, errors  # measured 2e-14
 

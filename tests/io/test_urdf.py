@@ -262,15 +262,52 @@ def test_contact_of_a_link_is_noted(urdf):
     assert any("<contact> (once): not read, contact is given by m.add_contact" in note for note in m.notes)
 
 
-def test_mimic(urdf):
-    path = urdf(A + B + "\n" + joint("continuous", '<mimic joint="k" multiplier="2"/>'))
-    with pytest.raises(
-        la.ModelError, match=r'robot.urdf:3: <joint name="j">: it mimics the joint "k".*allow=\("mimic",'
-    ):
-        la.load(path)
+C = f'<link name="c">{INERTIAL}</link>'
+
+
+def followed(mimic, kind="continuous", leader="continuous"):
+    """Two joints, of which the first, on line 3, follows as ``mimic`` says."""
+    own = '<limit lower="-1" upper="1" effort="1" velocity="1"/>' if kind == "prismatic" else ""
+    return A + B + C + "\n" + joint(kind, own + mimic) + joint(leader, name="k", parent="a", child="c")
+
+
+def test_mimic(urdf, tmp_path):
+    path = urdf(followed('<mimic joint="k" multiplier="2" offset="0.5"/>'))
+    m = la.load(path)
+    (coupling,) = m.couplings.values()
+    assert (coupling.name, coupling.joints, coupling.total) == ("j/mimic", ("j", "k"), 0.5)
+    assert [term.coefficients for term in coupling.terms] == [(1.0,), (-2.0,)]
+    # it goes into a file and comes back
+    la.save(m, tmp_path / "again.urdf")
+    assert la.load(tmp_path / "again.urdf").couplings["j/mimic"].terms == coupling.terms
+    assert la.load(tmp_path / "again.urdf").couplings["j/mimic"].total == 0.5
+    # on request it moves on its own
     m = la.load(path, allow=("mimic",))
-    assert any('mimics the joint "k"' in note for note in m.notes)
+    assert any('mimics the joint "k", and moves on its own' in note for note in m.notes)
+    assert not m.couplings
     assert m.joints["j"].kind == "continuous"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (followed('<mimic joint="j"/>'), "it mimics itself"),
+        (followed('<mimic joint="other"/>'), 'it mimics the joint "other", which does not exist'),
+        (followed('<mimic joint="k" multiplier="many"/>'), "multiplier"),
+        (followed('<mimic joint="k"/>', leader="planar"), '"k" has 3 coordinates'),
+        (followed('<mimic joint="k"/>', kind="floating"), '"j" has 6 coordinates'),
+    ],
+)
+def test_wrong_mimics(urdf, text, words):
+    with pytest.raises(la.ModelError, match=rf"robot.urdf:3: .*{words}"):
+        la.load(urdf(text))
+
+
+def test_mimics_of_what_stands(urdf):
+    # a fixed leader stands at zero, and a fixed follower follows nobody
+    (coupling,) = la.load(urdf(followed('<mimic joint="k" offset="0.1"/>', leader="fixed"))).couplings.values()
+    assert (coupling.joints, coupling.total) == (("j",), 0.1)
+    assert not la.load(urdf(followed('<mimic joint="k"/>', kind="fixed"))).couplings
 
 
 def test_depth_first_order(urdf):

@@ -46,7 +46,7 @@ class Pair:
 
     def __init__(self, one, keep_loops=False):
         self.mechanism = load(one)
-        m = self.mechanism.without("contacts", "friction", "limits", "actuators")
+        m = self.mechanism.without("contacts", "friction", "limits", "actuators", "couplings")
         self.model = m.build()
         if self.model.loop_names and not keep_loops:
             for name in self.model.loop_names:

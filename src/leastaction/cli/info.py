@@ -38,7 +38,7 @@ def info(
     model = build_model(mechanism, source)
     out = console()
     out.print(_summary(model))
-    for part in (_bodies(model), _joints(model), _loops(model), _frames(model), _notes(model)):
+    for part in (_bodies(model), _joints(model), _loops(model), _couplings(model), _frames(model), _notes(model)):
         if part is not None:
             out.print()
             out.print(part)
@@ -100,6 +100,17 @@ def _loops(model: Model) -> Any:
     for name in model.loop_names:
         joint, rows = model.split.joints[name], model.loop_rows[name]
         _add(table, name, joint.kind, f"{joint.parent} -> {joint.child}", str(rows.stop - rows.start))
+    return table
+
+
+def _couplings(model: Model) -> Any:
+    """One row for each coupling."""
+    if not model.mechanism.couplings:
+        return None
+    table = _table("couplings", "name", "terms", "total")
+    for each in model.mechanism.couplings.values():
+        terms = "; ".join(f"{term.label}: {_numbers(term.coefficients)}" for term in each.terms)
+        _add(table, each.name, terms, f"{each.total:.6g}")
     return table
 
 

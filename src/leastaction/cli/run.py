@@ -256,7 +256,7 @@ def _print_run(done: Trajectory) -> None:
 
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     rows = [("mechanism", done.model.name), *done.report.rows(), ("energy", energy_words(done))]
-    if done.model.features & {"loops", "equality constraints"}:
+    if done.model.is_closed:
         rows.append(("loops", f"largest gap {done.constraint_error.max():.3g} m or rad"))
     # a newcomer's first run starts in balance more often than not
     if done.steps and not done.v.any():

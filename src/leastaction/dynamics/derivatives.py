@@ -74,7 +74,7 @@ def forward_dynamics_derivatives(
     check_model(model)
     if model.constraint_size:
         raise UnsupportedError(
-            f"'{model.name}' has closed loops ({', '.join(model.loop_names)}); "
+            f"'{model.name}' has closed loops or couplings ({', '.join(model.held_names)}); "
             "forward_dynamics_derivatives is for trees."
         )
     for lean in quantities.leaning(model, model.check_q(q)[None])[0]:

@@ -13,7 +13,8 @@ from leastaction.forces.bodies import body_forces, force_energy, row3, row9, wor
 from leastaction.forces.joints import joint_energy, joint_forces
 from leastaction.jit.decorators import entry, kernel, optional
 from leastaction.jit.lanes import ld3, ld6, ld9
-from leastaction.loops.rows import loop_rows, loop_size, project_row
+from leastaction.loops.rows import loop_rows, loop_size, pair_size, project_row
+from leastaction.loops.ties import tie_gap, tie_slopes
 from leastaction.spatial._source.vector import add3, ang, cross, dot3, dot6, inertia_times, lin, matmul, sub3
 from leastaction.tree.composite import mass_matrix, momentum_map, subtree_inertias
 from leastaction.tree.coordinates import (
@@ -330,9 +331,21 @@ def joint_reactions(system, t, q, v, a, rows, frames, loads, out):
                 out[r, k, 3 + e] = R[e] * h[3] + R[3 + e] * h[4] + R[6 + e] * h[5]
 
 
+@optional(None)
+def coordinate_rows(loops, tree, x, w, row):
+    """Gaps w.g and rows by the rates (m, nu) of loop joints and couplings."""
+    pairs = pair_size(loops)
+    loop_rows(loops, w.P, w.V, w.g, w.G, w.bias, w.ends)
+    for k in range(pairs):
+        project_row(tree, w.S, w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0), row[k])
+    for k in range(loops.ties.kind.shape[0]):
+        w.g[pairs + k] = tie_gap(loops.ties, k, x)
+        tie_slopes(loops.ties, k, x, row[pairs + k])
+
+
 @entry
 def loop_gaps(system, q, v, gaps, rates, J):
-    """Gaps and their rates (rows, m) of the loop joints, and the user's rows J (rows, m, nv) if asked for."""
+    """Gaps and rates (rows, m) of loop joints and couplings, and the user's rows J (rows, m, nv) if asked for."""
     c, tree = system.coordinates, system.tree
     w = make_work(system, q[0])
     m, nu = loop_size(system.loops), tree.rates.shape[0]
@@ -342,9 +355,8 @@ def loop_gaps(system, q, v, gaps, rates, J):
         rates_in(c, x, v[r], u)
         kinematics(tree, x, w.P, w.S)
         velocities(tree, u, w.S, w.V)
-        loop_rows(system.loops, w.P, w.V, w.g, w.G, w.bias, w.ends)
+        coordinate_rows(system.loops, tree, x, w, row)
         for k in range(m):
-            project_row(tree, w.S, w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0), row[k])
             gaps[r, k] = w.g[k]
             rates[r, k] = 0.0
             for d in range(nu):

@@ -10,7 +10,7 @@ import numpy as np
 from leastaction.forces.bodies import body_forces, given_size, most_bodies
 from leastaction.forces.joints import joint_forces
 from leastaction.jit.decorators import memory, optional, sweep
-from leastaction.jit.lanes import ld6, table, vector
+from leastaction.jit.lanes import ld6, st6, table, vector
 from leastaction.loops.rows import (
     RHO,
     SWEEPS,
@@ -19,15 +19,17 @@ from leastaction.loops.rows import (
     loop_size,
     mobility,
     own_inertias,
+    pair_size,
     push_pair,
     relative,
     size_or_one,
 )
+from leastaction.loops.ties import along_screw, term_of, tie_bias, tie_slopes
 from leastaction.solve.dense import proximal_solve
 from leastaction.tree.articulated import eliminate, expand, reduce
 from leastaction.tree.coordinates import forces_in, positions_out, rates_out
 from leastaction.tree.kinematics import outward
-from leastaction.tree.layout import Floats, Ints, System, Tree
+from leastaction.tree.layout import PARENT, Floats, Ints, System, Tree
 
 
 class Work(NamedTuple):
@@ -59,6 +61,13 @@ class Work(NamedTuple):
     factor: Floats
     own: Floats | None
     size: Floats
+    slope: Floats
+
+
+@optional(0)
+def tie_count(loops):
+    """Number of couplings."""
+    return loops.ties.kind.shape[0]
 
 
 @memory
@@ -74,7 +83,7 @@ def make_work(system, like):
         np.empty(given_size(system.forces)), np.empty(6 * bodies),
         np.empty(m), np.empty((m, 6)), np.empty(m), np.empty((m, 2), np.int64),
         np.empty((m, nu)), np.empty(m), np.empty(m), np.empty((m, m)), np.empty((m, m)),
-        own_inertias(system.loops, system.tree), np.empty(m),
+        own_inertias(system.loops, system.tree), np.empty(m), np.empty((tie_count(system.loops), nu)),
     )  # fmt: skip
 
 
@@ -97,20 +106,17 @@ def acceleration(system, t, x, u, control, w, udot):
     body_forces(system.forces, t, w.P, w.V, w.F, w.given, w.result)
     eliminate(tree, w.S, w.M, w.A, w.F, w.f, w.U, w.y)
     expand(tree, w.S, w.U, w.y, w.Z, udot)
-    return close_loops(system.loops, tree, w, udot)
+    return close_loops(system.loops, tree, x, u, w, udot)
 
 
 @optional(True)
-def close_loops(loops, tree, w, udot):
+def close_loops(loops, tree, x, u, w, udot):
     """Add to udot what keeps the loops closed: G M^-1 G^T lambda = -(second derivative without lambda)."""
     m = w.g.size
     if m == 0:
         return True
-    loop_rows(loops, w.P, w.V, w.g, w.G, w.bias, w.ends)
-    for k in range(m):
-        a, b, row = w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0)
-        w.rhs[k] = -(relative(w.Z, a, b, row) + bias_difference(w.V, a, b, row) + w.bias[k])
-    if not delassus(tree, w):
+    openings_of_rows(loops, x, u, udot, w)
+    if not delassus(loops, tree, x, w):
         return False
     for d in range(udot.size):
         for k in range(m):
@@ -119,28 +125,74 @@ def close_loops(loops, tree, w, udot):
 
 
 @sweep
-def delassus(tree, w):
+def openings_of_rows(loops, x, u, udot, w):
+    """Rows, and w.rhs: minus their second derivatives at accelerations udot, which w.Z belongs to."""
+    pairs = pair_size(loops)
+    loop_rows(loops, w.P, w.V, w.g, w.G, w.bias, w.ends)
+    for k in range(pairs):
+        a, b, row = w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0)
+        w.rhs[k] = -(relative(w.Z, a, b, row) + bias_difference(w.V, a, b, row) + w.bias[k])
+    for k in range(loops.ties.kind.shape[0]):
+        tie_slopes(loops.ties, k, x, w.slope[k])
+        change = tie_bias(loops.ties, k, x, u)
+        for d in range(udot.size):
+            change += w.slope[k, d] * udot[d]
+        w.rhs[pairs + k] = -change
+
+
+@sweep
+def push_loop(loops, k, f, w):
+    """A unit multiplier of row k as forces needed on bodies, w.F, and forces f (nu,) in joints."""
+    pairs = pair_size(loops)
+    for d in range(f.size):
+        f[d] = w.slope[k - pairs, d] if k >= pairs else 0.0
+    if k < pairs:
+        push_pair(f, w.F, w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0))
+    else:
+        for i in range(w.F.shape[0]):
+            st6(w.F, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+
+
+@sweep
+def answers(loops, k, w):
+    """Column k of w.delassus, from accelerations w.Z of the rows and w.column[k] of the rates."""
+    pairs = pair_size(loops)
+    for r in range(w.g.size):
+        if r < pairs:
+            w.delassus[r, k] = relative(w.Z, w.ends[r, 0], w.ends[r, 1], ld6(w.G, r, 0))
+        else:
+            w.delassus[r, k] = 0.0
+            for d in range(w.slope.shape[1]):
+                w.delassus[r, k] += w.slope[r - pairs, d] * w.column[k, d]
+
+
+@sweep
+def delassus(loops, tree, x, w):
     """Columns M^-1 G^T, the matrix G M^-1 G^T, and lambda for the right-hand side w.rhs. O(m n + m^3)."""
-    m = w.g.size
-    for d in range(w.f.size):
-        w.f[d] = 0.0
-    for k in range(m):
-        push_pair(w.f, w.F, w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0))
+    for k in range(w.g.size):
+        push_loop(loops, k, w.f, w)
         reduce(tree, w.S, w.F, w.f, w.U, w.y)
         expand(tree, w.S, w.U, w.y, w.Z, w.column[k])
-        for r in range(m):
-            w.delassus[r, k] = relative(w.Z, w.ends[r, 0], w.ends[r, 1], ld6(w.G, r, 0))
-    pair_sizes(tree, w)
+        answers(loops, k, w)
+    sizes_of_rows(loops, tree, x, w)
     return proximal_solve(w.delassus, w.rhs, w.factor, w.bias, w.lam, w.size, RHO, SWEEPS)
 
 
 @sweep
-def pair_sizes(tree, w):
-    """w.size (m,): of the rows of loops (``loops.rows.mobility``)."""
-    for k in range(w.g.size):
+def sizes_of_rows(loops, tree, x, w):
+    """w.size (m,): of the rows of loops and couplings (``loops.rows.mobility``)."""
+    pairs, T, C = pair_size(loops), loops.ties, tree.const
+    for k in range(pairs):
         row = ld6(w.G, k, 0)
-        size = mobility(tree.const, w.own, w.P, w.ends[k, 0], row) + mobility(tree.const, w.own, w.P, w.ends[k, 1], row)
-        w.size[k] = size_or_one(size)
+        w.size[k] = size_or_one(mobility(C, w.own, w.P, w.ends[k, 0], row) + mobility(C, w.own, w.P, w.ends[k, 1], row))
+    for k in range(T.kind.shape[0]):
+        size = 0.0
+        for j in range(T.kind[k, 0], T.kind[k, 0] + T.kind[k, 1]):
+            i, slope = T.terms[j, 0], term_of(T, j, x[T.terms[j, 1]])[1]
+            row = along_screw(tree, i, w.P)
+            by = mobility(C, w.own, w.P, i, row) + mobility(C, w.own, w.P, tree.rows[i, PARENT], row)
+            size += slope * slope * by
+        w.size[pairs + k] = size_or_one(size)
 
 
 @memory

@@ -64,7 +64,7 @@ def hybrid_dynamics(
 
     check_model(model)
     check_determined(model, "hybrid_dynamics")
-    for feature in sorted(model.features - {"loops", "enforced limits", "spline joints"}):
+    for feature in sorted(model.features - {"loops", "couplings", "enforced limits", "spline joints"}):
         raise UnsupportedError(
             f"hybrid_dynamics: '{model.name}' has {feature}, which does not count here; "
             "mechanism.without(...) drops it."

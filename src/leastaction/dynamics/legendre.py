@@ -96,7 +96,7 @@ def tree_rates(tree, x, p, f, u):
 def rates_of(system, t, x, p, f, L, u):
     """u (nu,) = M^-1 p, with loops and constraints as the file says; False if these cannot be solved."""
     tree_rates(system.tree, x, p, f, u)
-    return project_rates(system.loops, system, t, f, L, u)
+    return project_rates(system.loops, system, t, x, f, L, u)
 
 
 @entry
@@ -126,7 +126,7 @@ def gaps(system, t, x, u, g, rate):
     L = make_loop_nodes(system.loops, system.constraints, system.tree, 1)
     kinematics(system.tree, x, f.P, f.S)
     velocities(system.tree, u, f.S, f.V)
-    node_rows(system, t, 1.0, f, L, 0)
+    node_rows(system, t, 1.0, x, f, L, 0)
     for k in range(g.size):
         g[k] = 0.0 if L.kind[k] == VELOCITY else L.g[0, k]
         rate[k] = L.g[0, k] if L.kind[k] == VELOCITY else 0.0

@@ -20,12 +20,12 @@ def loop_tables(system, P, G, C):
     f = make_work(system, P[0])
     loops, V = system.loops, np.zeros((P.shape[0], 6))
     loop_rows(loops, P, V, f.g, f.G, f.bias, f.ends)
-    for k in range(f.g.size):
+    for k in range(G.shape[0]):
         for e in range(6):
             G[k, e] = f.G[k, e]
     for joint in range(loops.rows.shape[0]):
         a, b, first = loops.rows[joint, 0], loops.rows[joint, 1], loops.rows[joint, 2]
-        last = loops.rows[joint + 1, 2] if joint + 1 < loops.rows.shape[0] else f.g.size
+        last = loops.rows[joint + 1, 2] if joint + 1 < loops.rows.shape[0] else G.shape[0]
         for i in range(12):
             for j in range(i + 1):
                 # unit twists i and j together

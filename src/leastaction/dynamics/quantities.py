@@ -91,7 +91,7 @@ def loop_forces(model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.0
     return _bounded(model, q, v, tau, t)[1]
 
 
-COUNTED = frozenset({"loops", "enforced limits", "spline joints"})
+COUNTED = frozenset({"loops", "couplings", "enforced limits", "spline joints"})
 """Features of a model that do not keep ``forward_dynamics`` from being right."""
 
 HELD = 1e-6

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from leastaction.dynamics.forward import make_work, pair_sizes
+from leastaction.dynamics.forward import answers, make_work, openings_of_rows, push_loop, sizes_of_rows
 from leastaction.dynamics.redmax_jacobian import frame_at, into_frame, user_axes
 from leastaction.forces.bodies import body_forces, given_size, most_bodies
 from leastaction.forces.joints import joint_forces
 from leastaction.jit.decorators import entry, kernel, optional, sweep
 from leastaction.jit.lanes import ld3, ld6, st6
-from leastaction.loops.rows import RHO, SWEEPS, bias_difference, loop_rows, push_pair, relative
+from leastaction.loops.rows import RHO, SWEEPS, loop_rows, pair_size
 from leastaction.solve.dense import proximal_solve
 from leastaction.spatial._source.vector import add6, axpy6, dot6
 from leastaction.tree.articulated import add_inertia, clear
@@ -161,23 +161,24 @@ def inverse_products(system, spans, q, rows, frames, reduced, maximal, X, out):
 
 
 @optional(True)
-def hold_loops(loops, tree, spans, held, w, U, zero, a):
-    """Loops through the dual (2.129) to (2.131): multipliers w.lam, and what they add to a (nu,)."""
+def hold_loops(loops, tree, spans, held, x, u, udot, w, U, f, a):
+    """Loops through the dual (2.129) to (2.131): multipliers w.lam, and what they add to a (nu,); f (nu,) is scratch.
+
+    a lacks the prescribed accelerations udot, which w.V has.
+    """
     m = w.g.size
     if m == 0:
         return True
-    loop_rows(loops, w.P, w.V, w.g, w.G, w.bias, w.ends)
-    for k in range(m):
-        i, j, row = w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0)
-        w.rhs[k] = -(relative(w.Z, i, j, row) + bias_difference(w.V, i, j, row) + w.bias[k])
+    for d in range(a.size):
+        f[d] = a[d] + udot[d]
+    openings_of_rows(loops, x, u, f, w)
     # columns M^-1 G^T by two sweeps each
     for k in range(m):
-        push_pair(zero, w.F, w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0))
-        reduce(tree, spans, held, w.S, w.F, zero, U, w.y)
+        push_loop(loops, k, f, w)
+        reduce(tree, spans, held, w.S, w.F, f, U, w.y)
         expand(tree, spans, held, w.S, U, w.y, w.Z, w.column[k])
-        for r in range(m):
-            w.delassus[r, k] = relative(w.Z, w.ends[r, 0], w.ends[r, 1], ld6(w.G, r, 0))
-    pair_sizes(tree, w)
+        answers(loops, k, w)
+    sizes_of_rows(loops, tree, x, w)
     if not proximal_solve(w.delassus, w.rhs, w.factor, w.bias, w.lam, w.size, RHO, SWEEPS):
         return False
     for d in range(a.size):
@@ -187,14 +188,32 @@ def hold_loops(loops, tree, spans, held, w, U, zero, a):
 
 
 @optional(None)
-def pull_loops(loops, w, opening):
-    """Take the forces of the loops off the forces that the rows need; ``opening`` (m,) is how they accelerate apart."""
-    loop_rows(loops, w.P, w.V, w.g, w.G, w.bias, w.ends)
+def pull_loops(loops, x, u, udot, w, opening):
+    """Take the forces of the loops off the forces that the rows need; ``opening`` (m,) is how they accelerate apart.
+
+    Those of couplings act in joints and are left in w.y.
+    """
+    clear(x, w.Z, 6)
+    openings_of_rows(loops, x, u, udot, w)
+    for d in range(w.y.size):
+        w.y[d] = 0.0
+    pairs = pair_size(loops)
     for k in range(w.g.size):
-        i, j, row = w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0)
-        opening[k] = bias_difference(w.V, i, j, row) + w.bias[k]
-        st6(w.F, j, 0, axpy6(-w.lam[k], row, ld6(w.F, j, 0)))
-        st6(w.F, i, 0, axpy6(w.lam[k], row, ld6(w.F, i, 0)))
+        opening[k] = -w.rhs[k]
+        if k < pairs:
+            i, j, row = w.ends[k, 0], w.ends[k, 1], ld6(w.G, k, 0)
+            st6(w.F, j, 0, axpy6(-w.lam[k], row, ld6(w.F, j, 0)))
+            st6(w.F, i, 0, axpy6(w.lam[k], row, ld6(w.F, i, 0)))
+        else:
+            for d in range(w.y.size):
+                w.y[d] += w.lam[k] * w.slope[k - pairs, d]
+
+
+@optional(None)
+def pull_ties(loops, w):
+    """Take the forces of couplings, which ``pull_loops`` left in w.y, off those of the joints."""
+    for d in range(w.f.size):
+        w.f[d] -= w.y[d]
 
 
 @entry
@@ -208,7 +227,7 @@ def hybrid(system, spans, t, q, v, tau, given, mask, a, needed, lam, opening):
     c, tree = system.coordinates, system.tree
     n, nu = tree.rows.shape[0], tree.rates.shape[0]
     w = make_work(system, q)
-    x, u, udot, zero = np.empty(q.size), np.empty(nu), np.empty(nu), np.zeros(nu)
+    x, u, udot, push = np.empty(q.size), np.empty(nu), np.empty(nu), np.zeros(nu)
     A, U, held, found = np.empty((n, 36)), np.empty((nu, 13)), np.empty(nu), np.empty(nu)
     positions_in(c, q, x)
     rates_in(c, x, v, u)
@@ -229,16 +248,17 @@ def hybrid(system, spans, t, q, v, tau, given, mask, a, needed, lam, opening):
     good = factorise(tree, spans, held, tree.armature, w.S, A, U)
     reduce(tree, spans, held, w.S, w.F, w.f, U, w.y)
     expand(tree, spans, held, w.S, U, w.y, w.Z, found)
-    good = hold_loops(system.loops, tree, spans, held, w, U, zero, found) and good
+    good = hold_loops(system.loops, tree, spans, held, x, u, udot, w, U, push, found) and good
     for d in range(nu):
         a[c.v[d]] = found[d] + given[c.v[d]]
     # the forces of all joints by inverse dynamics
     accelerations_in(c, x, v, a, udot)
     outward(tree, x, u, udot, w.P, w.S, w.M, w.V, w.F)
     body_forces(system.forces, t, w.P, w.V, w.F, w.given, w.result)
-    pull_loops(system.loops, w, opening)
+    pull_loops(system.loops, x, u, udot, w, opening)
     inward(tree, w.S, w.F, w.f)
     add_armature(tree, udot, w.f)
+    pull_ties(system.loops, w)
     forces_out(c, x, w.f, needed)
     for d in range(nu):
         needed[d] -= w.tau[d]

@@ -58,7 +58,7 @@ def constrained_dynamics(
     """
     check_model(model)
     if model.constraint_size:
-        raise UnsupportedError(f"constrained_dynamics: '{model.name}' has closed loops; it is for trees.")
+        raise UnsupportedError(f"constrained_dynamics: '{model.name}' has closed loops or couplings; it is for trees.")
     q, v = model.check_motion(q, v)
     G, g = _rows(model, rows, right, "rows")
     C, c = _rows(model, inequality_rows, inequality_right, "inequality_rows")
@@ -126,7 +126,7 @@ class Reduction:
                     "reduce joints with one number for each velocity."
                 )
         if model.constraint_size:
-            raise UnsupportedError(f"Reduction: '{model.name}' has closed loops; it is for trees.")
+            raise UnsupportedError(f"Reduction: '{model.name}' has closed loops or couplings; it is for trees.")
         check_determined(model, "Reduction")
         if isinstance(size, bool) or not isinstance(size, int) or not 0 < size <= model.nv:
             raise ModelError(f"Reduction: size must be a whole number from 1 to {model.nv}, got {size!r}.")

@@ -16,6 +16,6 @@ def row_sizes(system, t, x, u, out):
     L = make_loop_rows(system.loops, system.constraints, system.tree, 1, False)
     kinematics(system.tree, x, f.P, f.S)
     velocities(system.tree, u, f.S, f.V)
-    node_rows(system, t, 1.0, f, L, 0)
+    node_rows(system, t, 1.0, x, f, L, 0)
     for k in range(L.kind.size):
         out[k, 0], out[k, 1], out[k, 2] = row_size(L, k, k), gap_rounding(L, k, k, f.P), L.size[k]

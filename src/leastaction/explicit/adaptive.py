@@ -31,7 +31,7 @@ class Adaptive(Method):
     """
 
     name: ClassVar[str] = "adaptive"
-    supports: ClassVar[frozenset[str]] = frozenset({"loops", "spline joints"})
+    supports: ClassVar[frozenset[str]] = frozenset({"loops", "couplings", "spline joints"})
 
     def __init__(self, rtol: float = 1e-9, atol: float = 1e-9) -> None:
         self.rtol = check_number(rtol, "Adaptive: rtol", positive=True)

@@ -24,7 +24,7 @@ class Explicit(Method):
     Loops are held at acceleration level without stabilisation, so their drift is visible.
     """
 
-    supports: ClassVar[frozenset[str]] = frozenset({"loops", "spline joints"})
+    supports: ClassVar[frozenset[str]] = frozenset({"loops", "couplings", "spline joints"})
     has_derivative: ClassVar[bool] = True
 
     @property
@@ -70,9 +70,10 @@ class Explicit(Method):
     ) -> StepDerivative:
         """Exact derivative of one step by the chain rule, O(n^3); trees only."""
         if model.constraint_size:
-            loops = ", ".join(model.loop_names)
+            loops = ", ".join(model.held_names)
             raise UnsupportedError(
-                f"linearize: '{model.name}' has closed loops ({loops}); Galerkin, Maximal and BDF have a derivative."
+                f"linearize: '{model.name}' has closed loops or couplings ({loops}); "
+                "Galerkin, Maximal and BDF have a derivative."
             )
         tau = np.zeros(model.nv) if control is None else model.check_v(control, "control")
         return explicit_derivative(model, self.butcher, state, self.step(model, state, dt, tau), tau, dt)

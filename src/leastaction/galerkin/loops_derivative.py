@@ -66,7 +66,8 @@ def loop_terms(tables: Tables, lam: FloatArray) -> LoopTerms:
         pose_y, _, pose_e, _ = tables.moved(a)
         S = tables.axes(tables.S, a)
         wrenches = np.zeros((len(tables.P), 6))
-        for link in loops_at(model, tables.P[:, 12 * a : 12 * a + 12]):
+        x = tables.q[a][model.system.coordinates.q]
+        for link in loops_at(model, x, tables.P[:, 12 * a : 12 * a + 12]):
             by_y, by_e = link.reach(pose_y, moves[:, owner]), link.reach(pose_e, moves)
             # gaps at nodes 1..s
             if a > 0:

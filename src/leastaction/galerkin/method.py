@@ -50,7 +50,9 @@ class Galerkin(Method):
     name: ClassVar[str] = "galerkin"
     symplectic: ClassVar[bool] = True
     conserves: ClassVar[frozenset[str]] = frozenset({"linear momentum", "angular momentum", "constraints"})
-    supports: ClassVar[frozenset[str]] = frozenset({"loops", "equality constraints", "velocity constraints"})
+    supports: ClassVar[frozenset[str]] = frozenset(
+        {"loops", "couplings", "equality constraints", "velocity constraints"}
+    )
     has_derivative: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = PARAMETERS
 

@@ -82,7 +82,7 @@ def evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua):
     if active:
         joint_impulses(system, nodes, x, control, w, f, xa, ua)
     body_impulses(system.forces, system.tree, nodes, t, w, f)
-    gap = loop_impulses(system.loops, system, nodes, t, w, f, L)
+    gap = loop_impulses(system.loops, system, nodes, t, x, w, f, L, xa)
     largest, squares = residual(system.tree, nodes, p, w)
     return largest, squares, gap
 

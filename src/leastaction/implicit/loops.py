@@ -115,10 +115,10 @@ def make_stage_loops(loops, constraints, tree):
 
 # --- rows and residuals ---------------------------------------------------------------------------------------------
 @sweep
-def stage_rows(system, t, f, k):
-    """Gaps k.L.g[0] and rows k.J, from the poses, axes and twists in f."""
+def stage_rows(system, t, x, f, k):
+    """Gaps k.L.g[0] and rows k.J, from the coordinates, poses, axes and twists in f."""
     tree, L = system.tree, k.L
-    node_rows(system, t, 1.0, f, L, 0)
+    node_rows(system, t, 1.0, x, f, L, 0)
     for r in range(L.kind.size):
         for d in range(k.J.shape[1]):
             k.J[r, d] = 0.0
@@ -158,7 +158,7 @@ def loop_rates(loops, system, t, gh, s, f, k):
     """Rows at s.x, and s.u = E y / gh - W J^T mu."""
     kinematics(system.tree, s.x, f.P, f.S)
     velocities(system.tree, s.u, f.S, f.V)
-    stage_rows(system, t, f, k)
+    stage_rows(system, t, s.x, f, k)
     for r in range(k.m.size):
         for d in range(s.u.size):
             s.u[d] -= k.measure[d] * k.J[r, d] * k.m[r] / gh
@@ -238,7 +238,7 @@ def loop_move(loops, alpha, k):
 def loop_matrix(loops, system, t, gh, s, f, k):
     """Take (N W B(m) + B(l)) E off s.H; k.B2 = W B(m), k.D stay."""
     nu = s.r.size
-    curvatures(system, t, f, k)
+    curvatures(system, t, s.x, f, k)
     row_changes(system.tree, s.x, s.u, f, k)
     bend(system.tree, s.x, f, k, k.l, k.B1)
     bend(system.tree, s.x, f, k, k.m, k.B2)
@@ -352,7 +352,7 @@ def loop_step(loops, tree, gh, s, k):
 def loop_linear(loops, system, t, h, share, u0, s, f, k):
     """Velocity level: s.step plus forces so that J u_1 = -share g / h at the start; s.H is factorised."""
     m, nu = k.l.size, s.r.size
-    stage_rows(system, t, f, k)
+    stage_rows(system, t, s.x, f, k)
     for c in range(m):
         for d in range(nu):
             k.Yl[c, d] = k.J[c, d]

@@ -69,7 +69,7 @@ class Implicit(Method):
         solver: Newton's method with a dense matrix; its tolerance is relative to the momentum of the mechanism.
     """
 
-    supports: ClassVar[frozenset[str]] = frozenset({"loops", "equality constraints", "spline joints"})
+    supports: ClassVar[frozenset[str]] = frozenset({"loops", "couplings", "equality constraints", "spline joints"})
     has_derivative: ClassVar[bool] = True
     chart: str
     free: str

@@ -17,7 +17,7 @@ from leastaction.model.pose import pose
 
 
 def add_equalities(m: Mechanism, source: Source, settings: Settings, notes: Notes) -> None:
-    """Connect and weld constraints as joints that close loops; the others are refused unless allowed."""
+    """Connect and weld constraints as joints that close loops, joint constraints as couplings; others are refused."""
     import mujoco
 
     mj = source.mj
@@ -30,6 +30,8 @@ def add_equalities(m: Mechanism, source: Source, settings: Settings, notes: Note
             notes.add(f"{element.where}: the equality constraint {name!r} is not active; not kept.")
         elif kind in (mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtEq.mjEQ_WELD):
             _add_loop(m, source, notes, e, name, element, weld=kind == mujoco.mjtEq.mjEQ_WELD)
+        elif kind == mujoco.mjtEq.mjEQ_JOINT:
+            _add_coupling(m, source, notes, e, name, element)
         else:
             word = kind.name.removeprefix("mjEQ_").lower()
             notes.unless_allowed("equality", element.error(f"the {word} constraint {name!r} is not supported."))
@@ -60,6 +62,24 @@ def _add_loop(m: Mechanism, source: Source, notes: Notes, e: int, name: str, ele
     if weld and not turns:
         notes.add(f"{element.where}: the weld {name!r} has torquescale 0 and leaves rotations free, as a connect does.")
     notes.add("connect and weld constraints are loop joints and hold exactly; solref and solimp are not read.")
+
+
+def _add_coupling(m: Mechanism, source: Source, notes: Notes, e: int, name: str, element: Element) -> None:
+    """One joint constraint: q1 = polynomial of q2, both from where the file puts them, or q1 constant."""
+    mj = source.mj
+    first, second = int(mj.eq_obj1id[e]), int(mj.eq_obj2id[e])
+    total, *powers = (float(c) for c in mj.eq_data[e, :5])
+    if first == second:
+        raise element.error(f"the joint constraint {name!r} couples {source.joints[first]!r} to itself.")
+    terms: dict[str, Any] = {source.joints[first]: 1.0}
+    if second >= 0 and any(powers):
+        terms[source.joints[second]] = [-c for c in powers]
+    label = unused(name, {*m.joints, *m.couplings})
+    if label != name:
+        notes.add(f"the equality constraint {name!r} is the coupling {label!r}, since there is a joint of its name.")
+    with located(element):
+        m.add_coupling(label, terms, total)
+    notes.add("joint constraints are couplings and hold exactly; solref and solimp are not read.")
 
 
 def _loop_ends(source: Source, e: int, *, weld: bool) -> tuple[tuple[str, FloatArray], tuple[str, FloatArray]]:

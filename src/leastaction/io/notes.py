@@ -9,14 +9,14 @@ from leastaction.errors import ModelError
 from leastaction.io.xml import Element
 
 ALLOW = {
-    "mimic": "URDF: a joint that follows another one; allowed, it moves on its own",
+    "mimic": "URDF: a joint that follows another one is coupled to it; allowed, it moves on its own",
     "activation": "MJCF: a filter between the input of an actuator and its force; allowed, the force follows at once",
     "actuators": "MJCF: an actuator of another law, or not on one coordinate of a joint; allowed, it is dropped",
     "armature": "MJCF: armature where it has no meaning here (free joints)",
     "contacts": "MJCF: a second plane, a height field, a plane on a moving body; adhesion, moving surfaces; friction "
     "of two sizes; allowed, it touches nothing or has no such effect",
     "effort": "MJCF: bounds of a joint's or servo's force that are not symmetric; allowed, there is no bound",
-    "equality": "MJCF: an equality constraint other than connect and weld",
+    "equality": "MJCF: an equality constraint of a tendon or of deformable bodies; allowed, it is dropped",
     "flex": "MJCF: deformable bodies",
     "fluid": "MJCF: drag of the medium on an ellipsoid (fluidshape); allowed, it has none",
     "friction": "MJCF: friction loss where it has no meaning here (free joints)",

@@ -11,7 +11,7 @@ from leastaction.io.notes import Notes, located
 from leastaction.io.roots import Roots
 from leastaction.io.urdf_extensions import ignore_extension, refuse_xacro
 from leastaction.io.urdf_inertia import LinkMasses, read_origin
-from leastaction.io.urdf_joints import add_joint
+from leastaction.io.urdf_joints import add_joint, add_mimics
 from leastaction.io.urdf_links import LinkReader
 from leastaction.io.xml import Element
 from leastaction.model.checks import WORLD
@@ -70,6 +70,7 @@ def read_urdf(
         _add_root_joint(m, root, base, joints, floating, notes)
     for joint in order:
         add_joint(m, joint, _end(joint, "parent"), _end(joint, "child"), notes)
+    add_mimics(m, order, notes)
 
     m.notes.extend(notes.lines())
     return m

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from leastaction.errors import ModelError
+from leastaction.io.mjcf_names import unused
 from leastaction.io.notes import Notes, located
 from leastaction.io.urdf_extensions import ignore_others
 from leastaction.io.urdf_inertia import read_origin
@@ -46,14 +47,37 @@ def add_joint(m: Mechanism, joint: Element, parent: str, child: str, notes: Note
     with located(joint):
         m.add_joint(joint.string("name"), kind, parent=parent, child=child, **options)
 
-    # what follows another joint would move otherwise
-    mimic = joint.optional("mimic")
-    if mimic is not None and kind != "fixed":
-        leader = mimic.string("joint")
-        notes.unless_allowed("mimic", joint.error(f'it mimics the joint "{leader}", which is not supported.'))
     ignore_others(joint, _READ, notes)
     for element in (*joint.all("limit"), *joint.all("dynamics")):
         ignore_others(element, frozenset(), notes)
+
+
+def add_mimics(m: Mechanism, order: list[Element], notes: Notes) -> None:
+    """Couplings of the joints that follow others, once all joints are there: q = multiplier * q_leader + offset."""
+    for joint in order:
+        name, mimic = joint.string("name"), joint.optional("mimic")
+        if mimic is None or m.joints[name].kind == "fixed":
+            continue
+        leader = mimic.string("joint")
+        if "mimic" in notes.allow:
+            error = joint.error(f'it mimics the joint "{leader}", and moves on its own.')
+            notes.add(f"allowed by 'mimic': {error}")
+            continue
+        _note_attributes(mimic, {"joint", "multiplier", "offset"}, notes)
+        multiplier, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
+        if leader == name:
+            raise joint.error("it mimics itself.")
+        if leader not in m.joints:
+            raise joint.error(f'it mimics the joint "{leader}", which does not exist.')
+        for each in (name, leader):
+            if m.joints[each].nv > 1:
+                raise joint.error(f'it mimics the joint "{leader}", but "{each}" has {m.joints[each].nv} coordinates.')
+        terms = {name: 1.0}
+        # a joint that is fixed stands at zero
+        if multiplier and m.joints[leader].kind != "fixed":
+            terms[leader] = -multiplier
+        with located(joint):
+            m.add_coupling(unused(f"{name}/mimic", {*m.joints, *m.couplings}), terms, offset)
 
 
 def _axis(joint: Element) -> tuple[float, ...]:

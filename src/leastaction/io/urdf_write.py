@@ -14,6 +14,7 @@ from leastaction.errors import ModelError
 from leastaction.io.mjcf_names import unused
 from leastaction.io.urdf_joints import UNBOUNDED
 from leastaction.model.checks import WORLD, FloatArray
+from leastaction.model.coupling import Coupling
 from leastaction.model.elements import Body, Joint
 from leastaction.model.files import write_file
 from leastaction.model.mechanism import Mechanism
@@ -51,8 +52,10 @@ def write_urdf(mechanism: Mechanism, path: Path) -> None:
         lines.extend(_link(body, folder))
     names = {WORLD, *mechanism.bodies, *mechanism.frames}
     labels = set(mechanism.joints)
+    found = (_mimic_of(coupling, mechanism) for coupling in mechanism.couplings.values())
+    mimics = {each[0]: each for each in found if each is not None}
     for joint in mechanism.joints.values():
-        lines.extend(_joint(joint, names, labels))
+        lines.extend(_joint(joint, names, labels, mimics.get(joint.name)))
     for frame in mechanism.frames.values():
         lines.append(f"  <link name={_quoted(frame.name)}/>")
         lines.extend(_fixed(unused(f"{frame.name}/fixed", labels), frame.body, frame.name, frame.pose, labels))
@@ -87,9 +90,24 @@ def _inexpressible(m: Mechanism) -> list[str]:
     out.extend(["ground"] if m.ground is not None else [])
     out.extend(f"contact '{pair.a}' and '{pair.b}'" for pair in m.contacts)
     out.extend(f"contact exclusion of {' and '.join(map(repr, sorted(pair)))}" for pair in m.contact_excludes)
+    followers = [_mimic_of(coupling, m) for coupling in m.couplings.values()]
+    for coupling, mimic in zip(m.couplings.values(), followers, strict=True):
+        if mimic is None or [each[0] for each in followers if each].count(mimic[0]) > 1:
+            out.append(f"{coupling.label} (URDF has one joint that follows one other, linearly)")
     out.extend(f"actuator '{name}'" for name in m.actuators)
     out.extend(["enforced limits"] if m.limits_enforced else [])
     return out
+
+
+def _mimic_of(coupling: Coupling, m: Mechanism) -> tuple[str, str, float, float] | None:
+    """Follower, leader, multiplier and offset of a coupling, or None where URDF has no words for it."""
+    if len(coupling.terms) != 2 or any(len(term.coefficients) > 1 for term in coupling.terms):
+        return None
+    follower, leader = coupling.terms
+    if any(m.joints[term.joint].nv != 1 for term in coupling.terms):
+        return None
+    c, d = follower.coefficients[0], leader.coefficients[0]
+    return follower.joint, leader.joint, -d / c, coupling.total / c
 
 
 def _joint_problems(joint: Joint) -> list[str]:
@@ -169,8 +187,8 @@ def _geometry(shape: Shape, folder: Path) -> str:
     return f'<mesh filename={_quoted(file)} scale="{_numbers(shape.scale)}"/>'
 
 
-def _joint(joint: Joint, names: set[str], labels: set[str]) -> list[str]:
-    """A ``<joint>``, and a massless link behind it where its frame is not the child's link frame."""
+def _joint(joint: Joint, names: set[str], labels: set[str], mimic: tuple[str, str, float, float] | None) -> list[str]:
+    """A ``<joint>``, which may follow another; behind it a massless link if its frame is not the child's link frame."""
     child = joint.child
     behind: list[str] = []
     if not np.array_equal(joint.child_frame, np.eye(4)):
@@ -189,6 +207,10 @@ def _joint(joint: Joint, names: set[str], labels: set[str]) -> list[str]:
     if joint.nv and (np.any(joint.damping_values) or np.any(joint.friction_values)):
         damping, friction = joint.damping_values[0], joint.friction_values[0]
         lines.append(f'    <dynamics damping="{_number(damping)}" friction="{_number(friction)}"/>')
+    if mimic is not None:
+        _, leader, multiplier, offset = mimic
+        given = f'multiplier="{_number(multiplier)}" offset="{_number(offset)}"'
+        lines.append(f"    <mimic joint={_quoted(leader)} {given}/>")
     return [*lines, "  </joint>", *behind]
 
 

@@ -17,7 +17,8 @@ from leastaction.forces.bodies import give_bodies, link_frame
 from leastaction.jit.calls import call_force
 from leastaction.jit.decorators import kernel, sweep
 from leastaction.jit.lanes import ld6, st6
-from leastaction.loops.rows import loop_rows, loop_size
+from leastaction.loops.rows import loop_rows, loop_size, pair_size
+from leastaction.loops.ties import tie_curvatures
 from leastaction.spatial._source.so3 import exp
 from leastaction.spatial._source.vector import (
     ad,
@@ -48,7 +49,10 @@ def loop_curvatures(loops, f, k):
     """C of the rows of loop joints: the bias is its quadratic form, so 78 biases make it."""
     wide = 6 * k.L.ends.shape[1]
     for j in range(loops.rows.shape[0]):
-        one = Loops(loops.rows[j : j + 1], loops.frame[j : j + 1], loops.select[j : j + 1], loops.coupling[j : j + 1])
+        one = Loops(
+            loops.rows[j : j + 1], loops.frame[j : j + 1], loops.select[j : j + 1], loops.coupling[j : j + 1],
+            loops.ties,
+        )  # fmt: skip
         a, b, first = loops.rows[j, 0], loops.rows[j, 1], loops.rows[j, 2]
         last = first + loops.rows[j, 3] + loops.rows[j, 4] + (1 if loops.rows[j, 5] > 0 else 0)
         for p in range(12):
@@ -142,9 +146,11 @@ def to_spatial(c, b, count, r, f, k):
 
 
 @sweep
-def curvatures(system, t, f, k):
-    """C of all rows, at the poses and twists in f."""
-    loop_curvatures(system.loops, f, k)
+def curvatures(system, t, x, f, k):
+    """C of all rows, at coordinates x and the poses and twists in f."""
+    loops = system.loops
+    loop_curvatures(loops, f, k)
+    tie_curvatures(loops.ties, system.tree, x, f.P, k.C, 6 * k.L.ends.shape[1], pair_size(loops))
     user_curvatures(system.constraints, loop_size(system.loops), t, arm_of(system.tree), f, k)
 
 

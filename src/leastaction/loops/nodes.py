@@ -41,7 +41,17 @@ from leastaction.forces.impulses import node_tables
 from leastaction.jit.calls import call_force
 from leastaction.jit.decorators import MEMORY_OPTIONS, kernel, optional, sweep
 from leastaction.jit.lanes import ld6, st6
-from leastaction.loops.rows import RHO, SWEEPS, loop_rows, loop_size, mobility, own_inertias, size_or_one
+from leastaction.loops.rows import (
+    RHO,
+    SWEEPS,
+    loop_rows,
+    loop_size,
+    mobility,
+    own_inertias,
+    pair_size,
+    size_or_one,
+)
+from leastaction.loops.ties import most_tied, tie_rows, tied_coordinates
 from leastaction.solve.dense import lu_factor, lu_solve, proximal_solve
 from leastaction.spatial._source.vector import add3, axpy6, cross, dot6, join, matvec, scale6
 from leastaction.tree.articulated import expand, reduce
@@ -108,7 +118,7 @@ def make_loop_rows(loops, constraints, tree, s, solved):
     start = loop_size(loops)
     m = start + constraint_size(constraints)
     # most bodies and most numbers of one constraint
-    B, size = 2, 1
+    B, size = max(2, most_tied(loops.ties)), 1
     for k in range(constraints.kind.shape[0]):
         B = max(B, constraints.kind[k, 2])
         size = max(size, constraints.kind[k, 4] * (1 + 6 * constraints.kind[k, 2]))
@@ -117,6 +127,10 @@ def make_loop_rows(loops, constraints, tree, s, solved):
         first = loops.rows[k, 2]
         for r in range(first, first + loops.rows[k, 3] + loops.rows[k, 4] + (1 if loops.rows[k, 5] > 0 else 0)):
             ends[r, 0], ends[r, 1] = loops.rows[k, 0], loops.rows[k, 1]
+    T = loops.ties
+    for k in range(T.kind.shape[0]):
+        for e in range(T.kind[k, 3]):
+            ends[pair_size(loops) + k, e] = T.bodies[T.kind[k, 2] + e]
     for k in range(constraints.kind.shape[0]):
         first = start + constraints.kind[k, 3]
         for r in range(first, first + constraints.kind[k, 4]):
@@ -135,18 +149,19 @@ def make_loop_rows(loops, constraints, tree, s, solved):
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 @kernel
-def node_rows(system, t, h, f, L, a):
-    """Gaps and rows of all constraints at node a, with the poses f.P and twists f.V of that node."""
-    rows_at(system, t, h, f.P, f.V, f, L, a)
+def node_rows(system, t, h, x, f, L, a):
+    """Gaps and rows of all constraints at node a, with the coordinates x, poses f.P and twists f.V of that node."""
+    rows_at(system, t, h, x, f.P, f.V, f, L, a)
 
 
 @sweep
-def rows_at(system, t, h, P, V, f, L, a):
+def rows_at(system, t, h, x, P, V, f, L, a):
     """The same with given poses and twists."""
     loops, c = system.loops, system.constraints
-    m, start = L.kind.size, loop_size(loops)
+    m, pairs, start = L.kind.size, pair_size(loops), loop_size(loops)
     loop_rows(loops, P, V, f.g, f.G, None, f.ends)
-    for k in range(start):
+    tie_rows(loops.ties, system.tree, x, P, L, a, pairs)
+    for k in range(pairs):
         L.g[a, k] = f.g[k]
         row = ld6(f.G, k, 0)
         st6(L.G, a * m + k, 0, scale6(-1.0, row))
@@ -220,14 +235,15 @@ def share(nodes, a):
 
 
 @optional(0.0)
-def loop_impulses(loops, system, nodes, t, w, f, L):
+def loop_impulses(loops, system, nodes, t, x, w, f, L, xa):
     """Rows at all nodes, and their impulses added to w.G; returns the largest gap at nodes 1..s, as an angle."""
     s, m, largest = len(nodes.w) - 1, L.kind.size, 0.0
     if m == 0:
         return 0.0
     for a in range(s + 1):
         node_tables(w, f, a)
-        node_rows(system, t + nodes.c[a] * nodes.h, nodes.h, f, L, a)
+        tied_coordinates(loops.ties, x, w.xi, a, xa)
+        node_rows(system, t + nodes.c[a] * nodes.h, nodes.h, xa, f, L, a)
         for k in range(m):
             if a > 0:
                 if L.kind[k] == VELOCITY:
@@ -400,13 +416,13 @@ def add_multipliers(loops, L, alpha):
 
 # --- velocities that keep the constraints ---------------------------------------------------------------------------
 @optional(True)
-def project_rates(loops, system, t, f, L, u):
+def project_rates(loops, system, t, x, f, L, u):
     """Add M^-1 G^T nu to u so that the constraints are kept; f holds what ``rates_of`` left. O(m n + m^3)."""
     tree, m = system.tree, L.kind.size
     if m == 0:
         return True
     velocities(tree, u, f.S, f.V)
-    node_rows(system, t, 1.0, f, L, 0)
+    node_rows(system, t, 1.0, x, f, L, 0)
     for k in range(m):
         rate = 0.0
         for e in range(L.ends.shape[1]):

@@ -220,9 +220,15 @@ def bias_difference(V, a, b, row):
 
 
 @optional(0)
-def loop_size(loops):
-    """Number of loop constraints."""
+def pair_size(loops):
+    """Number of constraints of loop joints, each between two bodies."""
     m = 0
     for k in range(loops.rows.shape[0]):
         m += loops.rows[k, 3] + loops.rows[k, 4] + (1 if loops.rows[k, 5] > 0 else 0)
     return m
+
+
+@optional(0)
+def loop_size(loops):
+    """Number of constraints of loop joints and couplings."""
+    return pair_size(loops) + loops.ties.kind.shape[0]

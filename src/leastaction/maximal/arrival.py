@@ -300,7 +300,7 @@ def loops_at_end(loops, system, plan, t, h, B, A, E, f, L):
     """Rows of loops and constraints at k+1, and no multipliers yet; L.rest: rates besides G . V."""
     for i in range(system.tree.rows.shape[0]):
         st6(f.V, i, 0, scaled6(1.0 / h, ld6(A.eta, i, 0)))
-    rows_at(system, t, 1.0, B.P1, f.V, f, L, 0)
+    rows_at(system, t, 1.0, B.x1, B.P1, f.V, f, L, 0)
     rows_twice(L)
     for k in range(L.kind.size):
         L.rest[k], L.lam[0, k] = 0.0, 0.0

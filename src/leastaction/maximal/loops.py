@@ -60,12 +60,12 @@ def middle_poses(tree, B, Q):
 
 
 @optional(None)
-def start_loops(loops, system, t, h, B, f, L):
+def start_loops(loops, system, t, h, x, B, f, L):
     """Rows at k, and no multipliers yet."""
     tree = system.tree
     for i in range(tree.rows.shape[0]):
         st6(f.V, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-    rows_at(system, t, h, B.P0, f.V, f, L, 0)
+    rows_at(system, t, h, x, B.P0, f.V, f, L, 0)
     for k in range(L.kind.size):
         L.lam[0, k] = 0.0
 
@@ -86,11 +86,11 @@ def end_loops(loops, system, t, h, B, f, L):
     A gap counts as an angle (``loops.nodes.gap_of``).
     """
     tree, m, largest, squares = system.tree, L.kind.size, 0.0, 0.0
-    rows_at(system, t + h, h, B.P1, f.V, f, L, 1)
+    rows_at(system, t + h, h, B.x1, B.P1, f.V, f, L, 1)
     if has_velocity(L):
         middle_poses(tree, B, f.P)
         mean_twists(tree, B, h, True, f.V)
-        rows_at(system, t + 0.5 * h, h, f.P, f.V, f, L, 2)
+        rows_at(system, t + 0.5 * h, h, B.x1, f.P, f.V, f, L, 2)
         for k in range(m):
             if L.kind[k] == VELOCITY:
                 L.g[1, k] = L.g[2, k]

@@ -82,6 +82,7 @@ class Maximal(Method):
     supports: ClassVar[frozenset[str]] = frozenset(
         {
             "loops",
+            "couplings",
             "equality constraints",
             "velocity constraints",
             "inequality constraints",
@@ -526,6 +527,11 @@ def couplings(model: Model) -> Any:
         joint = model.split.joints[name]
         ends = [model.places[joint.parent].row, model.places[joint.child].row]
         parts.append((rows.start, rows.stop - rows.start, ends))
+    if model.system.loops is not None:
+        ties = model.system.loops.ties
+        for k, (_, _, first, bodies) in enumerate(ties.kind.tolist()):
+            at = model.constraint_size - len(ties.kind) + k
+            parts.append((at, 1, ties.bodies[first : first + bodies].tolist()))
     if table is not None:
         for _, first, bodies, start, size in table.kind.tolist():
             rows_of = table.bodies[first : first + bodies].tolist()

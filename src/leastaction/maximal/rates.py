@@ -107,17 +107,17 @@ def rows_twice(L):
 def coupled_rates(plan, system, t, x, p, mass, B, E, f, L, u):
     """u (nu,) = M^-1 p, as far as loops and constraints allow; False if they cannot be solved."""
     tree_rates(system.tree, x, p, f, u)
-    return keep_rates(system.loops, plan, system, t, mass, B, E, f, L, u)
+    return keep_rates(system.loops, plan, system, t, x, mass, B, E, f, L, u)
 
 
 @optional(True)
-def keep_rates(loops, plan, system, t, mass, B, E, f, L, u):
+def keep_rates(loops, plan, system, t, x, mass, B, E, f, L, u):
     """Change u so that loops and constraints are kept; f holds what ``tree_rates`` left."""
     tree = system.tree
     if L.kind.size == 0:
         return True
     velocities(tree, u, f.S, f.V)
-    node_rows(system, t, 1.0, f, L, 0)
+    node_rows(system, t, 1.0, x, f, L, 0)
     rows_twice(L)
     for k in range(L.kind.size):
         L.rest[k] = 0.0

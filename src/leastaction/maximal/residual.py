@@ -28,7 +28,7 @@ def begin(system, t, h, x, p, B, f, L, pc):
         B.P1[0, e] = B.P0[0, e]
     start_bodies(tree, B)
     to_child_axes(tree, x, p, pc)
-    start_loops(system.loops, system, t, h, B, f, L)
+    start_loops(system.loops, system, t, h, x, B, f, L)
 
 
 @sweep

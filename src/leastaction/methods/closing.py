@@ -73,6 +73,9 @@ def _loop_name(model: Model, row: int) -> str:
     for name, rows in model.loop_rows.items():
         if rows.start <= row < rows.stop:
             return f"loop joint '{name}'"
+    for name, rows in model.coupling_rows.items():
+        if rows.start <= row < rows.stop:
+            return model.mechanism.couplings[name].label
     row -= model.constraint_size
     for constraint in model.mechanism.constraints:
         if constraint.kind != "inequality":

@@ -14,11 +14,12 @@ import numpy as np
 from leastaction.methods.closing import row_count
 from leastaction.model.checks import FloatArray
 from leastaction.model.configuration import retract
+from leastaction.model.coupling import tie_rows_at
 from leastaction.model.differences import checked_differences
 from leastaction.model.model import Model, State
 from leastaction.model.tables import pose_of
 from leastaction.spatial import quaternion, se3, so3
-from leastaction.tree.layout import PARENT
+from leastaction.tree.layout import KIND, PARENT, PRISMATIC, Ties
 
 # Singular values below this part of the largest are those of redundant rows.
 _REDUNDANT = 1e-10
@@ -55,14 +56,15 @@ class LoopTerm(NamedTuple):
         return np.asarray(np.tensordot(multipliers, self.hessian, 1))
 
 
-def loops_at(model: Model, P: FloatArray) -> list[LoopTerm]:
-    """All loop joints, then all equality constraints, at poses P (n+1, 12) of the rows."""
+def loops_at(model: Model, x: FloatArray, P: FloatArray) -> list[LoopTerm]:
+    """All loop joints, couplings and equality constraints, at coordinates x (nq,) and poses P (n+1, 12) of the rows."""
     from leastaction.dynamics import loop_tables
 
     m, loops = model.constraint_size, model.system.loops
     if loops is None or not (m or model.mechanism.constraints):
         return []
-    G, C = np.zeros((m, 6)), np.zeros((m, 12, 12))
+    pairs = m - len(loops.ties.kind)
+    G, C = np.zeros((pairs, 6)), np.zeros((pairs, 12, 12))
     loop_tables.loop_tables(model.system, np.ascontiguousarray(P), G, C)
     out = []
     # loop joints: from spatial twists to the axes of the rows
@@ -77,6 +79,7 @@ def loops_at(model: Model, P: FloatArray) -> list[LoopTerm]:
             hessian[:, block, block] += 0.5 * se3.adD(jacobian[:, block])
         back = np.array([se3.Ad(se3.inverse(frame)) for frame in frames])
         out.append(LoopTerm([int(a), int(b)], back, at, jacobian, hessian))
+    out += _tied(model, loops.ties, x, P, pairs)
     # constraints of the user
     for constraint in model.mechanism.constraints:
         if constraint.kind == "equality":
@@ -88,6 +91,34 @@ def loops_at(model: Model, P: FloatArray) -> list[LoopTerm]:
             m = at.stop
             curved = constraint.curvatures(links)
             out.append(LoopTerm([place.row for place in places], back, at, constraint.matrix(links), curved))
+    return out
+
+
+def _tied(model: Model, ties: Ties, x: FloatArray, P: FloatArray, start: int) -> list[LoopTerm]:
+    """Couplings; see ``loops.ties``."""
+    kinds = model.system.tree.rows[:, KIND]
+    slope, bend = tie_rows_at(ties, x)
+    out = []
+    for k, (first, count, begin, size) in enumerate(ties.kind.tolist()):
+        rows = ties.bodies[begin : begin + size].tolist()
+        frames = [pose_of(P[row]) for row in rows]
+        jacobian, hessian = np.zeros((1, 6 * size)), np.zeros((1, 6 * size, 6 * size))
+        for j in range(first, first + count):
+            # the wrench of the pair by displacements of its bodies in their own axes
+            row, _, _, child, parent = ties.terms[j].tolist()
+            axis, at = P[row, [2, 5, 8]], P[row, 9:]
+            w = np.concatenate([axis, np.zeros(3)] if kinds[row] != PRISMATIC else [np.cross(at, axis), axis])
+            pair = np.zeros(6 * size)
+            for place, sign in ((child, 1.0), (parent, -1.0)):
+                if place >= 0:
+                    pair[6 * place : 6 * place + 6] = sign * np.asarray(se3.Ad(frames[place])).T @ w
+            jacobian[0] += slope[j] * pair
+            hessian[0] += bend[j] * np.outer(pair, pair)
+        for place in range(size):
+            block = slice(6 * place, 6 * place + 6)
+            hessian[:, block, block] += 0.5 * se3.adD(jacobian[:, block])
+        back = np.array([se3.Ad(se3.inverse(frame)) for frame in frames])
+        out.append(LoopTerm(rows, back, slice(start + k, start + k + 1), jacobian, hessian))
     return out
 
 
@@ -125,7 +156,7 @@ class Tangent:
         self.model, self.S, self.P, self.moves, self.momentum = model, S.T, P, moved_rows(model), p
         self.T, self.turning = _user_maps(model, state)
         self.u = self.T @ state.v
-        self.links = loops_at(model, P)
+        self.links = loops_at(model, state.q[model.system.coordinates.q], P)
         # twists of the rows, and their change by a displacement, seen in the moved frame: ad(v of the row before) S
         V = self.moves @ (S * self.u[:, None])
         before = V[tree.rows[tree.rates[:, 0], PARENT]]

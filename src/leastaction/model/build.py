@@ -13,6 +13,7 @@ import numpy as np
 
 from leastaction.model.actuation import with_servos
 from leastaction.model.checks import WORLD, FloatArray
+from leastaction.model.coupling import tie_table
 from leastaction.model.elements import Joint
 from leastaction.model.inertia import MassProperties, combine, why_impossible
 from leastaction.model.joints import Ball, SplineFactor, factors, plane_basis
@@ -76,9 +77,13 @@ def build(mechanism: Mechanism) -> Model:
     passive, law_callbacks = joint_force_table(mechanism, views)
     forces, force_callbacks = force_table(mechanism, places)
     loops, loop_rows = loop_table(mechanism, graph.loops, places)
+    pairs = max((each.stop for each in loop_rows.values()), default=0)
+    couplings = mechanism.couplings.values()
+    ties, coupling_rows = tie_table(couplings, mechanism.joints, views, tree, coordinates, pairs)
+    loops = loops._replace(ties=ties)
     constraints, constraint_callbacks = constraint_table(mechanism, places)
     inequalities, inequality_callbacks = constraint_table(mechanism, places, ("inequality",))
-    plain = not len(forces.kind) and not len(loops.rows) and not len(constraints.kind)
+    plain = not any(len(each) for each in (forces.kind, loops.rows, ties.kind, constraints.kind))
     extra = (None, None, None) if plain else (forces, loops, constraints)
     return Model(
         mechanism=given,
@@ -92,6 +97,7 @@ def build(mechanism: Mechanism) -> Model:
         row_names=tuple(names[0] for names in rows.names[1:] if names),
         first_rows=first,
         loop_rows=loop_rows,
+        coupling_rows=coupling_rows,
         inequalities=inequalities,
         undetermined=undetermined,
         callbacks=(*law_callbacks, *force_callbacks, *constraint_callbacks, *inequality_callbacks),

@@ -27,6 +27,7 @@ from leastaction.model.checks import (
 from leastaction.model.constraints import Constraint
 from leastaction.model.contact_groups import pairs_among
 from leastaction.model.contacts import check_pair, two_bodies
+from leastaction.model.coupling import Coupling, check_couplings, make_coupling
 from leastaction.model.elements import Actuator, Body, ContactPair, Frame, Ground, Joint
 from leastaction.model.forces import Force
 from leastaction.model.inertia import body_properties, symmetric_inertia
@@ -42,7 +43,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Actuator", "Body", "ContactPair", "Frame", "Ground", "Joint", "Mechanism"]
 
-FEATURES = ("friction", "damping", "limits", "armature", "contacts", "constraints", "forces", "stiffness", "actuators")
+FEATURES = (
+    "friction", "damping", "limits", "armature", "contacts", "constraints", "couplings", "forces", "stiffness",
+    "actuators",
+)  # fmt: skip
 """What ``Mechanism.without`` can remove."""
 
 
@@ -52,7 +56,7 @@ class Mechanism(Record):
     Attributes:
         name: free text.
         gravity: (3,) acceleration, m/s^2.
-        bodies, joints, frames, actuators: dictionaries by name.
+        bodies, joints, frames, actuators, couplings: dictionaries by name.
         forces, constraints, contacts: lists.
         contact_excludes: pairs of body names that do not touch.
         key_frames: states with a name, for ``model.state(name)``.
@@ -67,6 +71,7 @@ class Mechanism(Record):
     joints: dict[str, Joint]
     frames: dict[str, Frame]
     actuators: dict[str, Actuator]
+    couplings: dict[str, Coupling]
     forces: list[Force]
     constraints: list[Constraint]
     contacts: list[ContactPair]
@@ -79,7 +84,8 @@ class Mechanism(Record):
     def __init__(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81)) -> None:
         self.name = check_name(name, "mechanism")
         self.gravity = check_vector(gravity, 3, f"mechanism '{name}': gravity")
-        self.bodies, self.joints, self.frames, self.actuators, self.ground = {}, {}, {}, {}, None
+        self.bodies, self.joints, self.frames, self.actuators, self.couplings = {}, {}, {}, {}, {}
+        self.ground = None
         self.forces, self.constraints, self.contacts, self.contact_excludes = [], [], [], set()
         self.limits_enforced, self.notes, self.key_frames = False, [], {}
 
@@ -182,29 +188,14 @@ class Mechanism(Record):
             effort: largest force or torque, one number or one per velocity coordinate.
             speed: largest rate, one number or one per velocity coordinate.
         """
-        if name in self.joints:
-            raise ModelError(f"joint '{name}': there is already a joint of this name.")
+        if name in self.joints or name in self.couplings:
+            what = "joint" if name in self.joints else "coupling"
+            raise ModelError(f"joint '{name}': there is already a {what} of this name.")
         joint = Joint(
-            name,
-            kind,
-            parent,
-            child,
-            axis=axis,
-            axis2=axis2,
-            pitch=pitch,
-            parent_frame=parent_frame,
-            child_frame=child_frame,
-            parts=parts,
-            spline=spline,
-            damping=damping,
-            stiffness=stiffness,
-            rest=rest,
-            friction=friction,
-            armature=armature,
-            limits=limits,
-            effort=effort,
-            speed=speed,
-        )
+            name, kind, parent, child, axis=axis, axis2=axis2, pitch=pitch, parent_frame=parent_frame,
+            child_frame=child_frame, parts=parts, spline=spline, damping=damping, stiffness=stiffness, rest=rest,
+            friction=friction, armature=armature, limits=limits, effort=effort, speed=speed,
+        )  # fmt: skip
         check_joint(joint)
         self.joints[name] = joint
         return joint
@@ -233,6 +224,21 @@ class Mechanism(Record):
             raise ModelError(f"add_constraint: expected a leastaction.Constraint, got {constraint!r}.")
         self.constraints.append(constraint)
         return constraint
+
+    def add_coupling(self, name: str, terms: Any, total: float = 0.0) -> Coupling:
+        """Couple joints: the sum of the terms keeps the value ``total``, exactly, in every method that closes loops.
+
+        Args:
+            name: unique among couplings and joints.
+            terms: {joint: coefficient}, such as {"wheel": 20, "pinion": 40} for two gears of 20 and 40 teeth; a list
+                [c1, c2, ...] in place of a coefficient is the polynomial c1 q + c2 q^2 + ...; ("joint", 1) in place of
+                a joint is its coordinate 1. Coordinates are those of turns (radians) and slides (metres).
+            total: what the terms add up to.
+        """
+        if name in self.couplings or name in self.joints:
+            raise ModelError(f"coupling '{name}': there is already a coupling or joint of this name.")
+        self.couplings[name] = make_coupling(name, terms, total)
+        return self.couplings[name]
 
     def enforce_limits(self, enforced: bool = True) -> None:
         """Ask methods to enforce limits and efforts; without it they are only reported on."""
@@ -359,8 +365,9 @@ class Mechanism(Record):
         del self.bodies[name]
 
     def remove_joint(self, name: str) -> None:
-        """Remove a joint and its actuators."""
+        """Remove a joint, its actuators and couplings."""
         self._known(name, self.joints, "joint")
+        self.couplings = {key: each for key, each in self.couplings.items() if name not in each.joints}
         self.actuators = {key: actuator for key, actuator in self.actuators.items() if actuator.joint != name}
         del self.joints[name]
         for key in self.key_frames.values():
@@ -385,6 +392,7 @@ class Mechanism(Record):
         out.frames = {key: dataclasses.replace(frame) for key, frame in self.frames.items()}
         out.actuators = {key: dataclasses.replace(actuator) for key, actuator in self.actuators.items()}
         out.key_frames = {name: key.copy() for name, key in self.key_frames.items()}
+        out.couplings = dict(self.couplings)
         out.forces, out.constraints = list(self.forces), list(self.constraints)
         out.contacts = [dataclasses.replace(pair) for pair in self.contacts]
         out.contact_excludes = set(self.contact_excludes)
@@ -396,8 +404,8 @@ class Mechanism(Record):
         """A copy without some features.
 
         Names: friction, damping, stiffness, armature, limits (all of joints; limits are then not enforced either),
-        contacts (pairs and ground), constraints (the user's own; loops stay), forces (added by ``add_force``),
-        actuators (motors and servos).
+        contacts (pairs and ground), constraints (the user's own; loops stay), couplings, forces (added by
+        ``add_force``), actuators (motors and servos).
         """
         for feature in features:
             if feature not in FEATURES:
@@ -417,6 +425,8 @@ class Mechanism(Record):
             out.contacts, out.ground = [], None
         if "constraints" in features:
             out.constraints = []
+        if "couplings" in features:
+            out.couplings = {}
         if "forces" in features:
             out.forces = []
         if "actuators" in features:
@@ -449,6 +459,7 @@ class Mechanism(Record):
             check_actuator(actuator, self.joints[actuator.joint])
         for state in self.key_frames.values():
             check_key_frame(state, self.joints, self.actuators)
+        check_couplings(self)
         self._check_contacts()
         self._check_references()
 

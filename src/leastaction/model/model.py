@@ -84,6 +84,7 @@ class Model:
         row_names: moving bodies and twins, in tree order.
         first_rows: first tree row of every moving joint.
         loop_rows: constraint rows of every loop joint.
+        coupling_rows: constraint rows of every coupling: one, or none where all of its joints are locked.
         inequalities: the user's inequality constraints, as kernels read them.
         undetermined: why the mechanism has kinematics and no motion, in words: a joint moves nothing that has inertia,
             or a body has an inertia that none can have; "" where it has. Dynamics raises it.
@@ -101,6 +102,7 @@ class Model:
     row_names: tuple[str, ...]
     first_rows: dict[str, int]
     loop_rows: dict[str, slice]
+    coupling_rows: dict[str, slice]
     inequalities: Constraints
     undetermined: str
     callbacks: tuple[Callback, ...]
@@ -136,14 +138,19 @@ class Model:
         return self.topology.loops
 
     @property
+    def held_names(self) -> tuple[str, ...]:
+        """Joints that close loops, then couplings."""
+        return (*self.loop_names, *self.coupling_rows)
+
+    @property
     def frame_names(self) -> tuple[str, ...]:
         """Every name that has a pose: bodies, bodies fixed to them, frames."""
         return tuple(name for name in self.places if name not in self.twins)
 
     @property
     def constraint_size(self) -> int:
-        """Number of loop constraint rows."""
-        return max((rows.stop for rows in self.loop_rows.values()), default=0)
+        """Number of constraint rows of loop joints and couplings."""
+        return max((rows.stop for rows in (*self.loop_rows.values(), *self.coupling_rows.values())), default=0)
 
     @cached_property
     def total_mass(self) -> float:
@@ -173,6 +180,7 @@ class Model:
         moving = [*tree, *loops]
         present = {
             "loops": bool(self.loop_names),
+            "couplings": any(rows.stop > rows.start for rows in self.coupling_rows.values()),
             "joint friction": any(joint.has_friction for joint in moving),
             "spline joints": any(joint.spline is not None for joint in moving),
             "contact": m.ground is not None or bool(m.contacts),
@@ -183,6 +191,11 @@ class Model:
             **{f"{kind} constraints": any(c.kind == kind for c in m.constraints) for kind in _CONSTRAINTS},
         }
         return frozenset(name for name, there in present.items() if there)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether loops, couplings or equality constraints hold, so that a state may be off them."""
+        return bool(self.features & {"loops", "couplings", "equality constraints"})
 
     def joint(self, name: str) -> JointView:
         """A moving joint by name."""
@@ -398,6 +411,7 @@ class Model:
 
     def __repr__(self) -> str:
         loops = f", {len(self.loop_names)} loops" if self.loop_names else ""
+        loops += f", {len(self.coupling_rows)} couplings" if self.coupling_rows else ""
         return f"Model('{self.name}', {len(self.body_names)} bodies, nq={self.nq}, nv={self.nv}{loops})"
 
     def _no_joint(self, name: Any) -> str:
@@ -407,7 +421,7 @@ class Model:
             return f"there is no joint '{name}'{_near(name, self.joints)}."
         why, hint = "is fixed" if joint.locked is None else "is locked", ""
         if name in self.loop_names and joint.kind != "fixed":
-            why, hint = "closes a loop", " (an actuator, spring, damper or enforced limit would give it some)"
+            why, hint = "closes a loop", " (an actuator, spring, damper, coupling or enforced limit would give it some)"
         known = quoted(list(self.joints)[:20])
         return f"joint '{name}' {why}, so it has no coordinates{hint}; those that move are {known}."
 

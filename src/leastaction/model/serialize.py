@@ -16,6 +16,7 @@ import numpy as np
 from leastaction.errors import ModelError
 from leastaction.model.bearing import Bearing
 from leastaction.model.checks import FloatArray
+from leastaction.model.coupling import coupling_to_dict
 from leastaction.model.elements import Actuator, Body, ContactPair, Ground, Joint
 from leastaction.model.forces import force_from_dict
 from leastaction.model.inertia import symmetric_inertia
@@ -39,7 +40,7 @@ def mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
     if mechanism.constraints:
         label = mechanism.constraints[0].label
         raise ModelError(f"{label}: a constraint is made of functions and cannot be written to a file.")
-    ground = mechanism.ground
+    ground, couplings = mechanism.ground, list(mechanism.couplings.values())
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -57,6 +58,8 @@ def mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
         "contact_excludes": sorted(sorted(pair) for pair in mechanism.contact_excludes),
         "actuators": [_actuator_to_dict(actuator) for actuator in mechanism.actuators.values()],
         **_key_frames_to_dict(mechanism),
+        # only where there are some, so that files of others stay as they were
+        **({"couplings": [coupling_to_dict(each) for each in couplings]} if couplings else {}),
         "limits_enforced": mechanism.limits_enforced,
         "notes": list(mechanism.notes),
     }
@@ -95,6 +98,8 @@ def mechanism_from_dict(data: Any, base: str | Path | None = None, roots: Iterab
         _read_actuator(out, item)
     for item in reader.objects("key_frames"):
         _read_key_frame(out, item)
+    for item in reader.objects("couplings"):
+        _read_coupling(out, item)
     out.limits_enforced = reader.flag("limits_enforced", False)
     out.notes = _texts(reader, "notes", reader.items("notes", []))
     reader.finish()
@@ -366,6 +371,20 @@ def _read_actuator(out: Mechanism, reader: Reader) -> None:
     reader.finish()
     with reader.here():
         out.add_actuator(name, joint, **options)
+
+
+def _read_coupling(out: Mechanism, reader: Reader) -> None:
+    name, total = reader.text("name"), reader.number("total")
+    terms: dict[tuple[str, int], Any] = {}
+    for item in reader.objects("terms"):
+        key = item.text("joint"), item.integer("coordinate", 0)
+        if key in terms:
+            raise item.fail("joint", "a coordinate that stands in the coupling once", key[0])
+        terms[key] = item.array("coefficients", (-1,))
+        item.finish()
+    reader.finish()
+    with reader.here():
+        out.add_coupling(name, terms, total)
 
 
 def _finite(values: FloatArray) -> list[float | None]:

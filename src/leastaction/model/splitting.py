@@ -1,4 +1,4 @@
-"""Joints that close a loop and carry springs, dampers, rotors, actuators or bounds: the body is cut instead.
+"""Joints that close a loop and carry springs, dampers, rotors, actuators, couplings or bounds: the body is cut instead.
 
 A loop joint has constraint rows and no coordinates, so nothing can act on them. Here its child is cut in two: a *twin*
 takes a share of the mass of the child and of all that is fixed to it, the joint carries the twin as a joint of the tree
@@ -89,9 +89,9 @@ def needs_coordinates(joint: Joint, mechanism: Mechanism) -> bool:
     """Whether a loop joint carries what acts on its coordinates; or has no constraint rows, as composite joints."""
     if joint.kind == "fixed" or joint.locked is not None:
         return False
-    if kind_of(joint.kind).translation is None or any(
-        each.joint == joint.name for each in mechanism.actuators.values()
-    ):
+    driven = any(each.joint == joint.name for each in mechanism.actuators.values())
+    coupled = any(joint.name in each.joints for each in mechanism.couplings.values())
+    if kind_of(joint.kind).translation is None or driven or coupled:
         return True
     joint = with_servos(joint, mechanism.actuators.values())
     forces = (joint.stiffness_values, joint.damping_values, joint.armature)

@@ -249,7 +249,7 @@ def _constraint_rows(constraint: Constraint, k: int) -> Any:
 def loop_table(
     mechanism: Mechanism, names: Sequence[str], places: dict[str, Place]
 ) -> tuple[kl.Loops, dict[str, slice]]:
-    """Loop joints as tables, and the constraint rows of each."""
+    """Loop joints as tables, without couplings, and the constraint rows of each."""
     rows: list[Any] = []
     frames: list[FloatArray] = []
     selects: list[FloatArray] = []
@@ -282,7 +282,8 @@ def loop_table(
         couplings.append(coupling)
         slices[name] = slice(start, start + count)
         start += count
-    table = kl.Loops(_ints(rows, 6), _floats(frames, 24), _floats(selects, 18), _floats(couplings, 7))
+    none = kl.Ties(_ints([], 4), np.zeros(0, dtype=np.int64), _ints([], 5), _floats([], 1), np.zeros(0))
+    table = kl.Loops(_ints(rows, 6), _floats(frames, 24), _floats(selects, 18), _floats(couplings, 7), none)
     return table, slices
 
 

@@ -96,7 +96,7 @@ def joint_rates(model: Model) -> tuple[FloatArray, FloatArray]:
     return stiffness, damping
 
 
-_PLAIN = frozenset({"loops", "equality constraints", "velocity constraints"})
+_PLAIN = frozenset({"loops", "couplings", "equality constraints", "velocity constraints"})
 """Features that are no reason to leave the first choice."""
 
 _Stable = Callable[[Model, State, float], bool]

@@ -62,7 +62,7 @@ def compare(
     drifts = [np.abs(drift_of(run)) for run in several]
     panels = [Panel("Energy drift", "|E \N{MINUS SIGN} E(0)|  (J)", _curves(names, drifts), log=True)]
     times = [[run.t for run in several]]
-    if any(run.model.features & {"loops", "equality constraints"} for run in several):
+    if any(run.model.is_closed for run in several):
         panels.append(gap_panel(_curves(names, [run.constraint_error for run in several])))
         times.append(times[0])
     errors, axis = [float(drift.max()) for drift in drifts], "largest energy drift  (J)"

@@ -61,6 +61,7 @@ _WITHOUT = {
     "enforced limits": "mechanism.enforce_limits(False) makes the limits data again (--without limits)",
     "bounded servos": "leave their efforts out, or use motors and a control function that bounds its forces, or "
     "mechanism.enforce_limits(False) makes efforts data again",
+    "couplings": 'mechanism.without("couplings") drops them',
     "equality constraints": 'mechanism.without("constraints") drops them',
     "velocity constraints": 'mechanism.without("constraints") drops them',
     "inequality constraints": 'mechanism.without("constraints") drops them',

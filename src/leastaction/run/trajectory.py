@@ -207,8 +207,12 @@ class Trajectory:
 
     @property
     def multipliers(self) -> dict[str, FloatArray]:
-        """Forces (rows, k) of the constraint rows of each loop joint, newtons and newton metres, by joint name."""
-        return {name: self._reactions[1][:, rows] for name, rows in self.model.loop_rows.items()}
+        """Forces (rows, k) of the constraint rows of each loop joint, newtons and newton metres, by joint name.
+
+        That of a coupling, by its name, is the force on a coordinate whose coefficient is one.
+        """
+        places = {**self.model.loop_rows, **self.model.coupling_rows}
+        return {name: self._reactions[1][:, rows] for name, rows in places.items()}
 
     @cached_property
     def contacts(self) -> Contacts:

@@ -149,20 +149,40 @@ class Forces(NamedTuple):
 NO_COUPLING, UNIVERSAL, HELICAL_COUPLING = 0, 1, 2
 
 
+class Ties(NamedTuple):
+    """Couplings between coordinates of joints: level + sum of polynomials of single coordinates = 0, one row each.
+
+    kind    (nt, 4)  first entry in ``terms``, number of terms, first entry in ``bodies``, number of bodies
+    bodies  (nb,)    rows of the coordinates and their parents, without the world
+    terms   (k, 5)   row of a coordinate (a screw), coordinate x, rate u; place of the row among the bodies of its
+                     coupling, and that of its parent (-1 for the world)
+    series  (k, d)   coefficients of the powers 1..d of the coordinate
+    level   (nt,)    constant part
+    """
+
+    kind: Ints
+    bodies: Ints
+    terms: Ints
+    series: Floats
+    level: Floats
+
+
 class Loops(NamedTuple):
-    """Joints that close loops.
+    """Joints that close loops, and couplings between joints, whose constraints come after those of the joints.
 
     rows     (nl, 6)  row of parent body, row of child body, first constraint, translation rows, rotation rows,
                       coupling kind
     frame    (nl, 24) joint frame in the parent row (rotation, position) and in the child row
     select   (nl, 18) translation rows (3 x 3) and rotation rows (3 x 3), unused ones zero
     coupling (nl, 7)  axis (3), second axis (3), pitch or cosine
+    ties              couplings between coordinates of joints
     """
 
     rows: Ints
     frame: Floats
     select: Floats
     coupling: Floats
+    ties: Ties
 
 
 # kinds of constraints of the user

@@ -91,7 +91,7 @@ def values_at(sliders: list[Slider], q: FloatArray) -> list[float]:
 
 def closed(model: Model, q: FloatArray) -> tuple[FloatArray, str]:
     """The nearest position with closed loops, and words about it; as given where there is none."""
-    if not model.features & {"loops", "equality constraints"}:
+    if not model.is_closed:
         return q, ""
     try:
         return observe.project(model, model.state(q)).q, "The loops are closed: the joints follow each other."

@@ -77,7 +77,7 @@ def record(run: Trajectory, label: str | None = None, rate: float = RATE, scene:
     except UnsupportedError:
         drift = kinetic = None
     gap = None
-    if model.features & {"loops", "equality constraints"}:
+    if model.is_closed:
         from leastaction.run import observe
 
         gap = observe.constraint_error(model, q)

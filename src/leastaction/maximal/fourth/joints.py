@@ -190,7 +190,7 @@ def loop_nodes(loops, system, t, h, w, f, L):
     m, largest, squares = L.kind.size, 0.0, 0.0
     for a in range(3):
         show_node(w, f, a)
-        node_rows(system, t + 0.5 * a * h, h, f, L, a)
+        node_rows(system, t + 0.5 * a * h, h, w.x[a], f, L, a)
         for k in range(m):
             if a > 0:
                 gap, more = gap_of(L, a, k, f.P)

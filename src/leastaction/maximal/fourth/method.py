@@ -13,7 +13,7 @@ from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
 from leastaction.solve.solvers import Solver
 
-SUPPORTS = frozenset({"loops", "equality constraints"})
+SUPPORTS = frozenset({"loops", "couplings", "equality constraints"})
 """Features of a mechanism that order 4 honours."""
 
 

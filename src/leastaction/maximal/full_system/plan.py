@@ -224,7 +224,11 @@ def _parts(model: Model, couplings: Any) -> list[tuple[int, int, int, list[int]]
     loops, table = model.system.loops, model.system.constraints
     for node, start, count in couplings.parts.tolist() if couplings is not None else ():
         bodies: list[int] = []
-        if loops is not None and start < model.constraint_size:
+        tied = 0 if loops is None else start - model.constraint_size + len(loops.ties.kind)
+        if loops is not None and 0 <= tied < len(loops.ties.kind):
+            _, _, at, number = loops.ties.kind[tied].tolist()
+            bodies = loops.ties.bodies[at : at + number].tolist()
+        elif loops is not None and start < model.constraint_size:
             bodies = next(row[:2] for row in loops.rows.tolist() if row[2] == start)
         elif table is not None:
             for _, at, number, begin, size in table.kind.tolist():
