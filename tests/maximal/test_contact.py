@@ -278,9 +278,9 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
     assert np.abs(again.q[-1] - whole.q[-1]).max() < 1e-6  # measured 1e-16
 
 
-def test_refuses_bodies_that_interpenetrate():
-    with pytest.raises(la.ModelError, match=r"'body' and 'the ground' interpenetrate by 0\.01 m"):
-        run_of(box(), at(box(), (0, 0, 0.09)), 0.01, 0.1)
+def test_refuses_bodies_that_interpenetrate_by_more_than_their_size():
+    with pytest.raises(la.ModelError, match=r"'body' and the ground interpenetrate by 0\.11 m"):
+        run_of(box(), at(box(), (0, 0, -0.01)), 0.01, 0.1)
 
 
 def test_methods_without_contact_name_those_that_have_it():

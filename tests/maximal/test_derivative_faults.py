@@ -172,8 +172,8 @@ def refusal(model: la.Model, state: la.State) -> str:
 
 def test_starts_that_a_run_refuses():
     model = block()
-    deep = model.state([0, 0, 0, 1, 0, 0, 0])
-    assert "'block' and 'the ground' interpenetrate by 0.05 m" in refusal(model, deep)
+    deep = model.state([0, 0, -0.01, 1, 0, 0, 0])
+    assert "'block' and the ground interpenetrate by 0.06 m" in refusal(model, deep)
     assert "q[2] is nan" in refusal(model, la.State(0.0, np.array([0, 0, np.nan, 1, 0, 0, 0]), np.zeros(6)))
     assert "v[1] is inf" in refusal(model, la.State(0.0, deep.q, np.array([0, np.inf, 0, 0, 0, 0])))
     # beyond a limit, and beyond an inequality
@@ -197,15 +197,15 @@ def test_starts_that_a_run_refuses():
 
 
 def test_states_of_a_run_may_be_a_little_deep():
-    """A disc that falls flat is in the ground by more than a first state may be; its steps have derivatives."""
+    """A disc that falls flat is in the ground a little; its steps have derivatives."""
     m = la.Mechanism("disc")
     m.add_body("disc", shape=la.Cylinder(0.15, 0.04), mass=1.0)
     m.add_joint("root", "free", parent="world", child="disc")
     m.add_ground(friction=0.5)
     model = m.build()
     deep = model.state([0, 0, 0.02 - 1e-3, 1, 0, 0, 0])
-    with pytest.raises(la.ModelError, match=r"interpenetrate by 0\.001 m"):
-        la.simulate(model, deep, dt=0.01, duration=0.01, method=la.Maximal())
+    run = la.simulate(model, deep, dt=0.01, duration=0.01, method=la.Maximal())
+    assert "'disc' and the ground interpenetrate by 0.001 m" in run.report.notes[0]
     assert np.isfinite(la.linearize(model, la.Maximal(), deep, None, 0.01).A).all()
 
 

@@ -153,8 +153,10 @@ def test_a_blocked_contact_may_be_deep() -> None:
     model = puck("prismatic")
     run = la.simulate(model, model.state(v={"x": 0.5}), dt=0.002, duration=0.5, method="maximal")
     assert abs(run.q[-1, 0] - 0.25) < 1e-9  # 1e-16
-    with pytest.raises(la.ModelError, match="interpenetrate"):
-        la.simulate(puck("revolute"), puck("revolute").state(), dt=0.002, duration=0.5, method="maximal")
+    assert run.report.notes == []
+    # a hinge can: it is noted, and the puck turns out of the ground
+    turned = la.simulate(puck("revolute"), puck("revolute").state(), dt=0.002, duration=0.01, method="maximal")
+    assert "interpenetrate by 0.004 m" in turned.report.notes[0]
 
 
 @pytest.mark.parametrize("room", [0.0, 1e-10])

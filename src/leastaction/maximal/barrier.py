@@ -32,6 +32,7 @@ from leastaction.maximal.contact import (
     contact_blocks,
     contact_directions,
     least_gap,
+    most_recovered,
     move_contacts,
     products,
     rows_at_end,
@@ -41,7 +42,7 @@ from leastaction.maximal.contact import (
 from leastaction.maximal.forces import spring_blocks
 from leastaction.maximal.graph import clear_couplings, solve_bodies
 from leastaction.maximal.loops import keep_loops, loop_blocks, move_loops
-from leastaction.maximal.residual import evaluate, rounding_of
+from leastaction.maximal.residual import evaluate, evaluate_smooth, rounding_of, touch_forces, worst_residuals
 from leastaction.maximal.springs import free_blocks
 from leastaction.solve.counts import ITERATIONS, MOST
 from leastaction.spatial._source.vector import add3, dot3, sub3, tmatvec
@@ -60,6 +61,10 @@ ENOUGH, NEAR = 1.05, 1.5
 
 # Barrier of friction that a warm start begins with, as a part of that of gaps: it has farther to go.
 START = 1.0e-2
+
+# Iterations of a step up to which the next one begins with a smaller warm barrier, and above which it begins with the
+# whole one again; by how much smaller, and its least part.
+FEW, MANY, SMALLER, SMALLEST = 3, 4, 0.1, 1.0e-3
 
 # Distance of two bodies at the end of a step, over the way there, from which a contact that holds them is false; how
 # many times the force of the last step a force is that strikes.
@@ -155,10 +160,9 @@ def find(contacts, tree, x, control, h, B, T, count):
             T.old_V[k, e] = T.V[k, e]
     T.tune[0] = 2.0 * largest_motion(tree, B, T.tune[2]) + 20.0 * h * h + 1.0e-3
     now = features(contacts, B.P0, B.P1, T.tune[0], False, T.ints, T.F)
-    T.X[:, 7] = 0.0
     same_contacts(T.ints, T.F, now, T.old_ints, T.old_F, count, T.match)
     for k in range(now):
-        T.mu[k] = contacts.numbers[T.ints[k, 3], 0]
+        T.mu[k], T.X[k, 7] = contacts.numbers[T.ints[k, 3], 0], 0.0
         for e in range(width):
             T.V[k, e] = T.old_V[T.match[k], e] if T.match[k] >= 0 else 0.0
     rows_at_start(now, h, B, T)
@@ -231,7 +235,7 @@ def let_go(contacts, h, B, T, count, now):
         struck = T.V[k, 1] > STRIKE * (T.old_V[T.match[k], 1] if k < T.match.size and T.match[k] >= 0 else 0.0)
         if kind != DISC and distance_at_end(T, B, p, now) > limit:
             T.X[k, 7], again = LET_GO, True
-        elif struck and lift(B, T, k) > limit:
+        elif struck and lift(B, T, k) > limit + (most_recovered(h, T.pace[0]) if T.X[k, 6] < 0.0 else 0.0):
             Ra, pa, Rb, pb = ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9)
             _, n, _, _, ca, cb = gap(kind, T.F, k, Ra, pa, Rb, pb)
             freeze(T, found, a, b, Ra, pa, Rb, pb, n, ca, cb, p, T.F[k, FEATURE], T.mu[k], k)
@@ -268,7 +272,7 @@ def find_missed(contacts, tree, h, B, T, count):
         freeze(T, found, a, b, Ra, pa, Rb, pb, n, ca, cb, p, T.new_F[k, FEATURE], mu, origin)
         before = gap(PLANE, T.F, found, ld9(B.P0, a, 0), ld3(B.P0, a, 9), ld9(B.P0, b, 0), ld3(B.P0, b, 9))[0]
         # nothing gets deeper than what bodies may move
-        if after > -T.tune[0] and least_gap(before, h) - after > MISSED * abs(after - before) + h * h:
+        if after > -T.tune[0] and least_gap(before, h, T.pace[0]) - after > MISSED * abs(after - before) + h * h:
             found, again = found + 1, True
     if again:
         rows_at_start(found, h, B, T)
@@ -289,21 +293,18 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, nu
     for i in range(B.rho.shape[0]):
         for e in range(6):
             B.rho[i, e] = 0.0
-    closed, alpha, steps, good, started, near = True, 1.0, 0, False, False, False
-    while True:
-        largest, _, scale, apart, _, reach = evaluate(
-            (T, limits, nc, started), system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
-        )
-        if not math.isfinite(largest):
-            break
-        if not started:
-            # the first values need gaps and momenta, the first residual needs them
-            s0, g0 = scales(tree, B, h, mass, nc)
-            if wide:
-                s0 *= 10.0
-            start_contacts(nc, T, limits, warm, START * warm, cold, s0, g0)
-            started = True
-            continue
+    closed, alpha, steps, good, near = True, 1.0, 0, False, False
+    # the first values need gaps and momenta, the first residual needs them
+    apart, _, reach = evaluate_smooth(system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua)
+    rows_at_end(nc, B, T)
+    s0, g0 = scales(tree, B, h, mass, nc)
+    if wide:
+        s0 *= 10.0
+    slick = max(START * warm, min(3.0 * min(barrier, creep * h), START * warm / T.pace[1]))
+    start_contacts(nc, T, limits, warm, slick, cold, s0, g0)
+    touch_forces((T, limits, nc, True), h, B)
+    largest, _, scale = worst_residuals(system, B, h)
+    while math.isfinite(largest):
         mean, largest_product, rough, roughest, grip, off, work = products(nc, T, limits)
         slick = friction_barrier(barrier, creep, h, reach * B.unit[0], grip)
         tight = max(rtol, 4.0e-15) * (1.0 + reach)
@@ -346,9 +347,21 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, nu
             # jammed at a boundary: back to the curve of the barrier, farther out
             rows_at_end(nc, B, T)
             start_contacts(nc, T, limits, 10.0 * mean, 10.0 * max(mean, rough), False, s0, g0)
+        largest, _, scale, apart, _, reach = evaluate(
+            (T, limits, nc, True), system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua
+        )
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
     return good
+
+
+@kernel
+def quicken(T, attempt, spent):
+    """The share of the warm barrier for the next step: smaller after a step of few iterations, as where all rests."""
+    if attempt > 0 or spent > MANY:
+        T.pace[1] = 1.0
+    elif spent <= FEW:
+        T.pace[1] = max(SMALLER * T.pace[1], SMALLEST)
 
 
 @optional(False)
@@ -359,7 +372,7 @@ def solve_contact(touch, system, plan, t, h, x, pc, control, active, rate_of, ma
     numbers: tolerance, barrier, barrier of a warm start, barrier of friction for each second of a step. first: whether
     there are no forces of a last step yet.
     """
-    tree = system.tree
+    tree, T, (rtol, barrier, warm, creep) = system.tree, touch[0], numbers
     for attempt in range(4):
         if attempt == 0 and first:
             continue
@@ -369,11 +382,13 @@ def solve_contact(touch, system, plan, t, h, x, pc, control, active, rate_of, ma
         if attempt > 1 or (attempt == 1 and not first):
             count[RESTARTS] += 1
         shifted(tree, x, B.xi, B.x1)
-        touch[0].tune[1] = LOOSE if attempt < 2 else 1.0
+        T.tune[1], spent = LOOSE if attempt < 2 else 1.0, count[ITERATIONS]
+        begun = (rtol, barrier, max(T.pace[1] * warm, min(3.0 * barrier, warm)), creep)
         good = iterate(
-            touch, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, attempt > 0, attempt == 3,
+            touch, system, plan, t, h, x, pc, control, active, rate_of, mass, begun, attempt > 0, attempt == 3,
             most if attempt == 0 else 4 * most, B, E, f, L, ua, count,
         )  # fmt: skip
-        if good and (attempt > 1 or not too_far(tree, B, touch[0], touch[2])):
+        quicken(T, attempt, count[ITERATIONS] - spent)
+        if good and (attempt > 1 or not too_far(tree, B, T, touch[2])):
             return True
     return False

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from leastaction.errors import ModelError
+import leastaction.contact.layout as cl
+from leastaction.errors import ModelError, UnsupportedError
 from leastaction.jit.status import Status
 from leastaction.maximal.limits import bound_name, check_bounds
 from leastaction.methods.failures import failure_of
 from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.model import Model
 
-# Bodies of a first state that interpenetrate by more than this, in metres, are refused. A state that a run has left, as
-# a cylinder that rolls 2e-6 m deep, may begin another one; what is deeper is taken back as within a run.
+# A run notes bodies of its first state that interpenetrate by more than this, in metres. A state that a run has left,
+# as a cylinder that rolls 2e-6 m deep, may begin another one.
 _DEEP = 1e-4
 
-# Those of a state within a run may by this: features of round bodies are frozen during a step, and discs that fall flat
-# at 10 ms are in the ground by 0.9 mm. Bounds of such a state may be violated by the other, in their own unit.
-_RUN_DEEP, _RUN_BEYOND = 2e-3, 1e-6
+# Bodies come apart with this speed, in m/s, or, where they are so deep that it would take longer than this time, in
+# seconds, in that time. Then the speed is not that of a state within the run, and there is no derivative.
+RISE, _RISE_TIME = 0.02, 0.45
+_RUN_DEEP = RISE * _RISE_TIME
+
+# Depth from which what has no size of its own, as points on a body, is refused, in metres.
+_POINTS_DEEP = 0.05
+
+# Bounds of a state within a run may be violated by this, in their own unit.
+_RUN_BEYOND = 1e-6
 
 # A step in which a body turns by this angle, in radians, may have no solution: the momentum of a step goes by its sine.
 _FAST = 1.0
@@ -30,10 +39,24 @@ _FAST = 1.0
 _ALONG = 1e-5
 
 
-def check_apart(model: Model, touching: Any, q: FloatArray, x: FloatArray, within: bool = False) -> None:
-    """Raise ModelError, by name, where a first state interpenetrates or breaks an enforced limit or inequality.
+@dataclass(frozen=True)
+class Overlap:
+    """Two bodies that interpenetrate: their names, their depth in metres, and pair of the table."""
 
-    Bodies whose joints do not move along the normal of a contact may: it has no force.
+    a: str
+    b: str
+    depth: float
+    pair: int
+
+    @property
+    def words(self) -> str:
+        """Which bodies, and how deep."""
+        ground = "the ground" if self.b == WORLD else repr(self.b)
+        return f"'{self.a}' and {ground} interpenetrate by {self.depth:.3g} m at the first state"
+
+
+def check_apart(model: Model, touching: Any, q: FloatArray, x: FloatArray, within: bool = False) -> None:
+    """Raise, by name, where a first state breaks an enforced limit or inequality, or cannot be taken apart by a run.
 
     Args:
         model: the mechanism.
@@ -42,6 +65,64 @@ def check_apart(model: Model, touching: Any, q: FloatArray, x: FloatArray, withi
         x: coordinates of the rows.
         within: whether the state may be one of a run, as where steps of it are differentiated.
     """
+    from leastaction.maximal import step as maximal_step
+
+    poses = np.zeros((len(model.system.tree.rows), 12))
+    maximal_step.row_poses(model.system.tree, x, poses)
+    check_bounds(model, x, poses, *((_RUN_BEYOND,) if within else ()))
+    contacts = touching.table.contacts
+    for found in overlaps(model, touching, q, x):
+        sizes = [(_size(contacts, s), s) for s in contacts.pairs[found.pair, :2]]
+        (most, what), shape = min(sizes, key=lambda size: size[0][0])
+        if found.depth > most:
+            body = (found.a, found.b)[0 if shape == contacts.pairs[found.pair, 0] else 1]
+            raise ModelError(
+                f"'{model.name}': {found.words}, deeper than {what} of '{body}', {most:.3g} m; move them apart."
+            )
+        if within and found.depth > _RUN_DEEP:
+            raise UnsupportedError(
+                f"'{model.name}': {found.words}; a step from there has a derivative up to {_RUN_DEEP:.3g} m only. "
+                "Simulate until they are apart, and differentiate from there."
+            )
+
+
+def recovery_speed(model: Model, touching: Any, q: FloatArray, x: FloatArray) -> float:
+    """Speed, in m/s, with which contacts of a run from this state may open while they are deep."""
+    return max(RISE, max((found.depth for found in overlaps(model, touching, q, x)), default=0.0) / _RISE_TIME)
+
+
+def overlap_notes(model: Model, touching: Any, q: FloatArray, x: FloatArray) -> tuple[str, ...]:
+    """Words for each pair of bodies that interpenetrates at a first state."""
+    # the worst of each two bodies
+    worst = {(found.a, found.b): found for found in reversed(overlaps(model, touching, q, x))}
+    return tuple(f"{found.words}; they come apart slowly" for found in worst.values())
+
+
+def _size(contacts: Any, shape: int) -> tuple[float, str]:
+    """How deep something may be in a shape, metres, and what of it that is."""
+    code, size = int(contacts.shapes[shape, cl.CODE]), contacts.frames[shape, cl.SIZE : cl.SIZE + 3]
+    if code in (cl.HALF_SPACE, cl.HEIGHTS):
+        return np.inf, "the ground"
+    if code == cl.HULL and contacts.hulls is not None:
+        # how far its nearest face is from its middle
+        first, count = contacts.hulls.spans[contacts.shapes[shape, cl.COUNT_Y], :2]
+        planes = contacts.hulls.planes[first : first + count]
+        middle = contacts.frames[shape, cl.PLACE : cl.PLACE + 3]
+        return float((planes[:, 3] - planes[:, :3] @ middle).min()), "half the thickness of the mesh"
+    if code in (cl.POINT_SET, cl.HULL):
+        return max(_POINTS_DEEP, float(contacts.frames[shape, cl.REACH])), "the extent of the points"
+    if code in (cl.SPHERE, cl.CAPSULE):
+        return float(size[0]), f"the radius of the {'sphere' if code == cl.SPHERE else 'capsule'}"
+    if code == cl.CYLINDER:
+        return float(size[:2].min()), "the smaller of radius and half the length of the cylinder"
+    return float(size.min()), f"the smallest half side of the {'box' if code == cl.BOX else 'ellipsoid'}"
+
+
+def overlaps(model: Model, touching: Any, q: FloatArray, x: FloatArray) -> list[Overlap]:
+    """Pairs that interpenetrate by more than 0.1 mm, the deepest contact of each, the worst one first.
+
+    Bodies whose joints do not move along the normal of a contact do not count: it has no force.
+    """
     from leastaction.contact import features as contact_features
     from leastaction.contact import gap as contact_gap
     from leastaction.maximal import step as maximal_step
@@ -49,21 +130,18 @@ def check_apart(model: Model, touching: Any, q: FloatArray, x: FloatArray, withi
     table = touching.table
     poses = np.zeros((len(model.system.tree.rows), 12))
     maximal_step.row_poses(model.system.tree, x, poses)
-    check_bounds(model, x, poses, *((_RUN_BEYOND,) if within else ()))
     ints, floats = np.zeros((table.capacity, 4), dtype=np.int64), np.zeros((table.capacity, 24))
     n = contact_features.find_contacts(table.contacts, poses, 0.0, ints, floats)
     phi, work = np.zeros(n), [np.zeros((n, w)) for w in (3, 6, 6, 3, 3)]
     contact_gap.gaps(ints, floats, n, poses, phi, *work)
+    found: dict[int, Overlap] = {}
     for worst in np.argsort(phi):
-        if phi[worst] >= -(_RUN_DEEP if within else _DEEP):
+        if phi[worst] >= -_DEEP:
             break
-        if not _approach(model, q, poses, ints[worst, 1:3], work[0][worst], work[3][worst]):
-            continue
-        a, b = table.names[ints[worst, 3]]
-        raise ModelError(
-            f"'{model.name}': '{a}' and '{b if b != 'world' else 'the ground'}' interpenetrate by {-phi[worst]:.3g} m "
-            "at the first state; move them apart."
-        )
+        pair = int(ints[worst, 3])
+        if pair not in found and _approach(model, q, poses, ints[worst, 1:3], work[0][worst], work[3][worst]):
+            found[pair] = Overlap(*table.names[pair], -float(phi[worst]), pair)
+    return list(found.values())
 
 
 def _approach(model: Model, q: FloatArray, poses: FloatArray, rows: Any, normal: FloatArray, point: FloatArray) -> bool:

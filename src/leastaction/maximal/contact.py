@@ -15,8 +15,8 @@ the contact by
     z(k+1) - z(k) + theta x (l(k) + l(k+1)) / 2        l = c - z
 
 which is of second order also where the lever l turns. A gap that is negative at k, because another feature was nearer
-before, is not closed at once, which would shoot the body out: a step takes back RECOVERED of what is deeper than h^2,
-so that phi stands for phi - (1 - RECOVERED) (phi(k) + h^2) there.
+before or the run began so, is not closed at once, which would shoot the body out: a step takes back RECOVERED of what
+is deeper than h^2, and no more than the speed of recovery allows (``least_gap``). phi stands for phi less that.
 Solved for the forces, (dgamma, dbeta) = c0 - Kc (dphi, dd), a contact adds to its bodies
 
     W -= h G0^T (f + c0)        D += h G0^T Kc G1        G0 at k: force to wrench;  G1: motion to (dphi, dd)
@@ -28,6 +28,7 @@ so that one iteration is the exact Newton direction of the whole system. The con
     ints (nc, 4), F (nc, 24)   frozen contacts, see ``contact.layout``
     Z (nc, 21)                 n0, t, u at k; the material points za, zb in their rows; levers la, lb at k
     X (nc, 8)                  za, zb at k; the least gap at k+1, zero unless it is negative at k; a mark
+    pace (2,)                  speed of recovery, metres a second; share of the warm barrier that a step begins with
     G (nc, 54)                 G0 (18; the other body has its negative), G1 of body a (18), of body b (18)
     V (nc, 5 + sides), dV      s, gamma, beta (2), psi; multipliers of the sides of a pyramid; and their directions
     g (nc, 3)                  phi over its least value, d
@@ -96,8 +97,8 @@ RECOVERED = 0.2
 """Part of a negative gap that a step takes back."""
 
 # Marks of contacts: its force would do work out of nothing; it is deep, or it is not, whatever the gap at k is now; no
-# joint between the two bodies moves along its normal.
-LET_GO, DEEP, SHALLOW, BLOCKED = 1.0, 2.0, 3.0, 4.0
+# joint between the two bodies moves along its normal; it is so deep that it recovers at the speed of recovery.
+LET_GO, DEEP, SHALLOW, BLOCKED, DEEPER = 1.0, 2.0, 3.0, 4.0, 5.0
 
 # Motion along the normal of a contact, over that of a joint, below which the joint does not move along it.
 ALONG = 1.0e-5
@@ -140,15 +141,16 @@ class Touch(NamedTuple):
     end_U: Floats
     want: Floats
     want_U: Floats
+    pace: Floats
 
 
 @optional(None, MEMORY_OPTIONS)
 def make_touch(contacts, kept):
     """Scratch memory around what a rollout keeps.
 
-    kept: contacts (ints, F, V) of the last step, U of limits and inequalities, and the tables ``Beside`` contacts.
+    kept: contacts (ints, F, V) of the last step, U of limits and inequalities, pace, and what is ``Beside`` contacts.
     """
-    ints, F, V, U, beside = kept
+    ints, F, V, U, pace, beside = kept
     nc, width = V.shape
     return Touch(
         ints, F, np.zeros((nc, 21)), np.zeros((nc, 8)), np.zeros((nc, 54)), V, np.zeros((nc, width)),
@@ -158,6 +160,7 @@ def make_touch(contacts, kept):
         np.zeros((beside.limits.where.shape[0], 7)), beside.rows, make_rows(beside.rows), beside.cone,
         np.zeros((nc, 4)), np.ones(nc, np.int64), np.zeros((nc, 7)), np.zeros(U.shape[0]), np.zeros(U.shape[0]),
         np.ones(U.shape[0], np.int64), np.zeros(U.shape[0]), np.zeros((nc, 8)), np.zeros((U.shape[0], 2)),
+        pace,
     )  # fmt: skip
 
 
@@ -173,9 +176,36 @@ def tangents(n):
 
 
 @kernel
-def least_gap(phi, h):
-    """The least gap at k+1 of a contact with the gap phi at k; what falls in a step is taken back at once."""
-    return (1.0 - RECOVERED) * min(phi + h * h, 0.0)
+def least_gap(phi, h, speed):
+    """The least gap at k+1 of a contact with the gap phi at k; what falls in a step is taken back at once.
+
+    speed: at which a contact rises at most, above that of falling for a step.
+    """
+    return min((1.0 - RECOVERED) * min(phi + h * h, 0.0), phi + most_recovered(h, speed))
+
+
+@kernel
+def most_recovered(h, speed):
+    """By how much the gap of a deep contact may open in a step."""
+    return max(speed * h, h * h)
+
+
+@kernel
+def depth_mark(least, h, speed):
+    """The branch of ``least_gap`` that a least gap at k+1 comes from."""
+    if not least < 0.0:
+        return SHALLOW
+    return DEEPER if (1.0 - RECOVERED) * (least - most_recovered(h, speed) + h * h) > least else DEEP
+
+
+@kernel
+def least_gap_at(mark, phi, h, speed):
+    """``least_gap``, or the branch of it that a mark names."""
+    if mark == 0.0:
+        return least_gap(phi, h, speed)
+    if mark == DEEPER:
+        return phi + most_recovered(h, speed)
+    return (1.0 - RECOVERED) * (phi + h * h) if mark == DEEP else 0.0
 
 
 @kernel
@@ -211,12 +241,7 @@ def rows_at_start(count, h, B, T):
         st3(T.X, k, 3, zb)
         # what is let go is as good as far away
         mark = T.X[k, 7]
-        if mark == 0.0:
-            T.X[k, 6] = least_gap(phi, h)
-        elif mark == LET_GO:
-            T.X[k, 6] = -10.0 * T.tune[0]
-        else:
-            T.X[k, 6] = (1.0 - RECOVERED) * (phi + h * h) if mark == DEEP else 0.0
+        T.X[k, 6] = min(phi, 0.0) - 10.0 * T.tune[0] if mark == LET_GO else least_gap_at(mark, phi, h, T.pace[0])
         st6(T.G, k, 0, wrench(ca, n))
         st6(T.G, k, 6, wrench(ca, t))
         st6(T.G, k, 12, wrench(ca, u))

@@ -337,7 +337,7 @@ def linearize(system, ends, plan, contacts, bouncing, slowest, limits, kept, t, 
         if not polish(contacts, T, limits, nc, system, plan, t, h, x, pc, control, active, rate_of, kappa, slick, B, E,
                       f, L, ua):  # fmt: skip
             return NOT_CONVERGED, worst_contact(contacts, T, nc)
-        mark_depths(contacts, T, nc)
+        mark_depths(contacts, T, nc, h)
         keep_solution(Z, s, system.loops, T, B, L)
     moves, lam = make_moves(contacts, T, limits), make_multipliers(system.loops, L)
     R = make_residuals(nu + force_count(contacts, moves) + count_rows(system.loops, system.constraints))

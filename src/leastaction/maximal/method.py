@@ -14,7 +14,7 @@ from leastaction.contact.layout import CONTACT_COLUMNS
 from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
 from leastaction.jit.callbacks import control_at
 from leastaction.jit.status import Status
-from leastaction.maximal.checks import check_apart, failure_words, too_fast
+from leastaction.maximal.checks import RISE, check_apart, failure_words, overlap_notes, recovery_speed, too_fast
 from leastaction.maximal.derivative import PARAMETERS, NoStepError, Problem, step_derivative
 from leastaction.maximal.fourth.method import SUPPORTS as FOURTH
 from leastaction.maximal.fourth.method import past_fields, past_of, roll
@@ -143,7 +143,15 @@ class Maximal(Method):
         memory, touching = self._begin(model, state), touch_of(model)
         if touching is not None and self._order == 2:
             check_apart(model, touching, state.q, memory["x"])
+            memory["pace"][0] = recovery_speed(model, touching, state.q, memory["x"])
         return memory
+
+    def notes(self, model: Model, state: State) -> tuple[str, ...]:
+        """Bodies that interpenetrate at a first state."""
+        touching = touch_of(model)
+        if touching is None or self._order == 4:
+            return ()
+        return overlap_notes(model, touching, state.q, self._begin(model, state)["x"])
 
     def _begin(self, model: Model, state: State) -> Memory:
         """The memory at a state of a run, in which frozen features may have let bodies overlap a little."""
@@ -169,6 +177,7 @@ class Maximal(Method):
             memory |= {
                 "contacts": np.zeros((n, 4), dtype=np.int64), "features": np.zeros((n, 24)),
                 "contact_forces": np.zeros((n, 5 + sides)), "limit_forces": np.zeros((bounds, 2)),
+                "pace": np.array([RISE, 1.0]),
             }  # fmt: skip
         return memory
 
@@ -382,7 +391,7 @@ class Maximal(Method):
             solver = InteriorPoint(**{key: each for key, each in given.items() if each != getattr(Newton, key)})
         rows = model.inequalities if inequality_count(model) else None
         beside = Beside(touching.limits, rows, None if isinstance(self.cone, str) else pyramid(self.cone))
-        kept = (*(memory[name] for name in ("contacts", "features", "contact_forces", "limit_forces")), beside)
+        kept = (*(memory[name] for name in ("contacts", "features", "contact_forces", "limit_forces", "pace")), beside)
         weight = model.total_mass * (float(np.linalg.norm(model.system.tree.gravity)) or 10.0)
         barriers = (solver.barrier * weight, solver.warm * weight, solver.creep * weight)
         return touching, kept, (solver.tolerance, *barriers), solver.iterations

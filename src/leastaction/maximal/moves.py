@@ -15,7 +15,7 @@ from leastaction.jit.decorators import MEMORY_OPTIONS, either, kernel, optional,
 from leastaction.jit.lanes import ld6
 from leastaction.maximal.bodies import shifted
 from leastaction.maximal.bounds import bound_moves, bound_replies, limits_at_start
-from leastaction.maximal.contact import DEEP, SHALLOW, contact_at, contact_blocks, push_bodies, rows_at_start
+from leastaction.maximal.contact import contact_at, contact_blocks, depth_mark, push_bodies, rows_at_start
 from leastaction.maximal.frozen import put_frozen
 from leastaction.maximal.residual import begin, evaluate
 from leastaction.spatial._source.vector import add3, dot6, scale3, sub3
@@ -75,11 +75,11 @@ def keep_forces(contacts, T, limits, moves, count):
 
 
 @optional(None)
-def mark_depths(contacts, T, count):
+def mark_depths(contacts, T, count, h):
     """Contacts that are deep stay so in the direction, and the others do not become so by a small displacement."""
     for k in range(count):
         if T.X[k, 7] == 0.0:
-            T.X[k, 7] = DEEP if T.X[k, 6] < 0.0 else SHALLOW
+            T.X[k, 7] = depth_mark(T.X[k, 6], h, T.pace[0])
 
 
 @optional(None)

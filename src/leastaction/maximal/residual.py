@@ -38,6 +38,14 @@ def evaluate(touch, system, t, h, x, pc, control, active, rate_of, closed, B, f,
     Returns the largest residual beyond what rounding leaves in stiff joints, sum of squares, largest term, widest gap,
     sum of their squares, and the reach; all as angular momenta and angles (``Bodies.unit``).
     """
+    gap, gaps, reach = evaluate_smooth(system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua)
+    touch_forces(touch, h, B)
+    return *worst_residuals(system, B, h), gap, gaps, reach
+
+
+@sweep
+def evaluate_smooth(system, t, h, x, pc, control, active, rate_of, closed, B, f, L, ua):
+    """Momenta and impulses without those of contacts and limits; widest gap, sum of squares of gaps, and the reach."""
     tree = system.tree
     widest, reach = place_bodies(tree, B, closed, h)
     joint_terms(system, B, x, pc, control, active, rate_of, h, f, ua)
@@ -45,14 +53,19 @@ def evaluate(touch, system, t, h, x, pc, control, active, rate_of, closed, B, f,
     start_forces(system.forces, system, t, B, h, f)
     spring_impulses(system.forces, B, h)
     gap, squares_of_gaps = end_loops(system.loops, system, t, h, B, f, L)
-    touch_forces(touch, h, B)
+    return max(widest, gap), squares_of_gaps + widest * widest, reach
+
+
+@sweep
+def worst_residuals(system, B, h):
+    """Residuals; the largest beyond what rounding leaves in stiff joints, sum of squares, and the largest term."""
     floor = rounding_of_joints(system, B, h)
-    largest, squares, scale = own_residuals(tree, B, h)
+    largest, squares, scale = own_residuals(system.tree, B, h)
     if largest <= floor:
         largest = 0.0
     elif largest > floor:
         largest -= floor
-    return largest, squares, scale, max(widest, gap), squares_of_gaps + widest * widest, reach
+    return largest, squares, scale
 
 
 @kernel

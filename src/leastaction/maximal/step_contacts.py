@@ -29,6 +29,8 @@ def step_fields(model: Model, touching: Any, cone: str | int) -> dict[str, Field
         out |= {
             "contacts": numbers(most, (n, INT_WIDTH)), "features": Field((n, FLOAT_WIDTH)),
             "contact_forces": Field((n, 5 + sides)), "limit_forces": Field((bounds, 2)),
+            # speed with which deep contacts open, and share of the warm barrier
+            "pace": Field((2,), np.array([0.0, TINY]), np.array([np.inf, 1.0])),
         }  # fmt: skip
     return out
 

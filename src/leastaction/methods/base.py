@@ -214,6 +214,10 @@ class Method(ABC):
     def start(self, model: Model, state: State) -> Memory:
         """Memory at the first state; must contain whatever ``rollout`` reads."""
 
+    def notes(self, model: Model, state: State) -> tuple[str, ...]:
+        """What a run that starts at a state says about it in its report."""
+        return ()
+
     @abstractmethod
     def layout(self, model: Model) -> dict[str, Field]:
         """Names, shapes and ranges of the memory, so that one from a file cannot lead compiled code astray."""

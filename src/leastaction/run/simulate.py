@@ -88,6 +88,7 @@ def simulate(
     chosen, why = method_for(model, state, float(lengths.max()) if len(lengths) else None, method, "simulate")
     state, closed = closed_key(model, state)
     check_first(model, state)
+    notes = [*untouched(model), *([closed] if closed else []), *chosen.notes(model, state)]
     run = Trajectory(
         model=model,
         method=chosen,
@@ -97,7 +98,7 @@ def simulate(
         q=state.q[None].copy(),
         v=state.v[None].copy(),
         memory=chosen.start(model, state),
-        report=Report(chosen.label, chosen=why, notes=[*untouched(model), *([closed] if closed else [])]),
+        report=Report(chosen.label, chosen=why, notes=notes),
         pace=pace,
         iterations=np.zeros(1, dtype=np.int64),
     )
