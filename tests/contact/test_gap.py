@@ -20,6 +20,8 @@ KINDS = {
     "ellipsoid": cl.ELLIPSOID,
     "rim": cl.RIM,
     "rim and ball": cl.RIM,
+    "oval and ball": cl.OVAL_GAP,
+    "oval and line": cl.OVAL_GAP,
 }
 
 
@@ -44,7 +46,11 @@ def random_row(rng, kind):
         start = np.cross(row[cl.DA : cl.DA + 3], row[cl.START : cl.START + 3])
         row[cl.START : cl.START + 3] = start / np.linalg.norm(start)
         row[cl.SIGN] = float(kind == "rim")
-    if kind == "rim and ball":
+    if KINDS[kind] == cl.OVAL_GAP:
+        # half axes of 0.1 to 0.4 m in random directions
+        turn = random_poses(1, rng)[0][:3, :3]
+        row[cl.MATRIX : cl.MATRIX + 9] = (turn * rng.uniform(0.1, 0.4, size=3)).ravel()
+    if kind in ("rim and ball", "oval and ball"):
         row[cl.DB : cl.DB + 3] = 0.0
     return row
 

@@ -216,15 +216,21 @@ def test_a_grid_in_a_file_must_be_one():
         ),
         (lambda m: m.add_contact("stone", "sheet"), "body 'sheet': mesh 'from vertices': it is flat"),
         (lambda m: m.add_contact("sheet", "ball"), "touches the ground only; give it thickness"),
-        (lambda m: m.add_contact("egg", "ball"), "a sphere and an ellipsoid cannot touch"),
-        (lambda m: m.add_contact("ball", "egg", points=[[0, 0, 0]]), "points and an ellipsoid cannot touch"),
+        (lambda m: m.add_contact("egg", "rod"), "a capsule and an ellipsoid cannot touch, ellipsoids touch the ground"),
         (lambda m: m.add_contact("ball", "sheet", points=[[0, 0, 0]]), "it is flat"),
     ],
 )
 def test_pairs_that_cannot_touch_are_refused(add, message):
     mesh = la.Mesh(vertices=CORNERS, faces=FACES)
     flat = la.Mesh(vertices=CORNERS[:3], faces=FACES[:1])
-    m = robot(ball=la.Sphere(0.1), bare=None, stone=mesh, sheet=flat, egg=la.Ellipsoid((0.1, 0.2, 0.3)))
+    m = robot(
+        ball=la.Sphere(0.1),
+        bare=None,
+        stone=mesh,
+        sheet=flat,
+        rod=la.Capsule(0.1, 1),
+        egg=la.Ellipsoid((0.1, 0.2, 0.3)),
+    )
     add(m)
     with pytest.raises(ModelError, match=message):
         table(m)

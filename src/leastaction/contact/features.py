@@ -37,6 +37,7 @@ from leastaction.contact.layout import (
     SIZE,
     SPHERE,
 )
+from leastaction.contact.ovals import ball_oval
 from leastaction.contact.peaks import peaks
 from leastaction.contact.rims import cylinder_heights
 from leastaction.contact.round import (
@@ -127,6 +128,8 @@ def ball_any(contacts, out, count, feature, a, x, r, s):
         return heights_ball(contacts.heights, contacts, out, count, feature, a, x, r, s)
     if contacts.shapes[s, CODE] == HULL:
         return hull_ball(contacts.hulls, contacts, out, count, feature, a, x, r, s)
+    if contacts.shapes[s, CODE] == OVAL:
+        return ball_oval(contacts, out, count, feature, a, x, r, s)
     return ball_solid(contacts, out, count, feature, a, x, r, s)
 
 
@@ -183,7 +186,7 @@ def pair_contacts(contacts, out, count, sa, sb):
 @kernel
 def stays_nearest(one, two):
     """Whether what is nearest of two shapes, given their codes, stays so in every motion."""
-    return (two == HALF_SPACE and one != CYLINDER) or (two == SPHERE and one in (POINT_SET, SPHERE))
+    return (two == HALF_SPACE and one != CYLINDER) or (two in (SPHERE, OVAL) and one in (POINT_SET, SPHERE))
 
 
 @sweep

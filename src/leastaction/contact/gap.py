@@ -24,6 +24,7 @@ from leastaction.contact.layout import (
     LINE,
     LINES,
     MATRIX,
+    OVAL_GAP,
     PLANE,
     RA,
     RB,
@@ -33,6 +34,7 @@ from leastaction.contact.layout import (
     XA,
     XB,
 )
+from leastaction.contact.oval_gap import oval_gap
 from leastaction.forces.bodies import row3, row9
 from leastaction.jit.decorators import entry, kernel, sweep
 from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, join, matmul, matvec, scale3, sub3, tmatvec
@@ -144,6 +146,8 @@ def gap(kind, F, k, Ra, pa, Rb, pb):
         n = eb
         phi, ca = plane_gap(kind, F, k, Ra, xa, xb, n, ra)
         cb = axpy3(-phi, n, ca)
+    elif kind == OVAL_GAP:
+        phi, n, ca, cb = oval_gap(matmul(Ra, row9(F, k, MATRIX)), xa, xb, eb, rb)
     elif kind == RIM:
         phi, n, ca, cb = rim_gap(F, k, Ra, xa, xb, eb)
     elif kind == LINES:

@@ -15,6 +15,7 @@ one row for each contact, which stay frozen during a step:
     LINE       |(1 - eb eb^T) (xa - xb)| - ra - rb                        n along the projected difference
     DISC       n . (xa - xb) - ra sqrt(1 - (n . ea)^2)                    n = eb; rim with centre xa and axis ea
     ELLIPSOID  n . (xa - xb) - |B^T Ra^T n|                               n = eb; B (3 x 3) in columns MATRIX on
+    OVAL_GAP   distance of xb, or of the line along eb through it, from the ellipsoid of xa and B, less rb
     RIM        n . (x - y) - rb                                           x nearest to y on the rim with centre xa, axis
                                                                           ea, radius ra; y on the line, or y = xb where
                                                                           there is no direction db
@@ -36,7 +37,11 @@ from leastaction.tree.layout import Floats, Ints
 TOUCH_SHARE, TOUCH_LEAST = 3e-3, 1e-7
 
 # kinds of gaps
-PLANE, POINTS, LINES, LINE, DISC, ELLIPSOID, RIM = 0, 1, 2, 3, 4, 5, 6
+PLANE, POINTS, LINES, LINE, DISC, ELLIPSOID, RIM, OVAL_GAP = 0, 1, 2, 3, 4, 5, 6, 7
+KINDS = 8
+
+# kinds whose middle is the material point of body a that rolls; kinds that go on where their features end
+CENTRED, ENDLESS = (DISC, ELLIPSOID, OVAL_GAP), (LINES, LINE, RIM, DISC, OVAL_GAP)
 
 # columns of the table of integers
 GAP, ROW_A, ROW_B, PAIR, INT_WIDTH = 0, 1, 2, 3, 4

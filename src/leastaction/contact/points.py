@@ -15,7 +15,24 @@ from __future__ import annotations
 import math
 
 from leastaction.contact.gap import TINY, gap
-from leastaction.contact.layout import DA, DB, DISC, ELLIPSOID, LINE, LINES, MATRIX, PLANE, RA, RB, RIM, SIGN, XA, XB
+from leastaction.contact.layout import (
+    DA,
+    DB,
+    DISC,
+    ELLIPSOID,
+    LINE,
+    LINES,
+    MATRIX,
+    OVAL_GAP,
+    PLANE,
+    RA,
+    RB,
+    RIM,
+    SIGN,
+    XA,
+    XB,
+)
+from leastaction.contact.oval_gap import oval_rows
 from leastaction.forces.bodies import row3, row9
 from leastaction.jit.decorators import entry, kernel
 from leastaction.spatial._source.vector import add3, axpy3, cross, dot3, join, matmul, matvec, scale3, sub3, tmatvec
@@ -146,6 +163,8 @@ def point_rows(kind, F, k, Ra, pa, Rb, pb, n, ca, fa, fb):
     eb = matvec(Rb, row3(F, k, DB))
     if kind in (PLANE, DISC, ELLIPSOID):
         return plane_rows(kind, F, k, Ra, xa, xb, n, ca, fa, fb)
+    if kind == OVAL_GAP:
+        return oval_rows(F, k, Ra, xa, xb, eb, ca, fa, fb)
     if kind == RIM:
         return rim_rows(F, k, Ra, xa, xb, eb, n, ca, fa, fb)
     if kind == LINES:

@@ -17,7 +17,7 @@ import math
 
 from leastaction.contact.features import features, same_contacts
 from leastaction.contact.gap import gap
-from leastaction.contact.layout import DB, DISC, FEATURE, LINE, LINES, PLANE, REACH, RIM, ROW, XA, XB
+from leastaction.contact.layout import DB, DISC, ENDLESS, FEATURE, PLANE, REACH, ROW, XA, XB
 from leastaction.forces.bodies import world_point
 from leastaction.jit.decorators import kernel, optional, sweep
 from leastaction.jit.lanes import ld3, ld9, st3
@@ -229,7 +229,7 @@ def let_go(contacts, h, B, T, count, now):
     for k in range(count):
         kind, p = T.ints[k, 0], T.ints[k, 3]
         limit = loose(contacts, h, B, p)
-        if T.X[k, 7] > 0.0 or kind not in (LINES, LINE, RIM, DISC) or T.V[k, 0] > 1e-3 * limit or found == T.mu.size:
+        if T.X[k, 7] > 0.0 or kind not in ENDLESS or T.V[k, 0] > 1e-3 * limit or found == T.mu.size:
             continue
         a, b = T.ints[k, 1], T.ints[k, 2]
         struck = T.V[k, 1] > STRIKE * (T.old_V[T.match[k], 1] if k < T.match.size and T.match[k] >= 0 else 0.0)

@@ -51,7 +51,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.contact.gap import gap
-from leastaction.contact.layout import DISC, ELLIPSOID, FEATURE, PLANE, RA, RB, RIM, XA
+from leastaction.contact.layout import CENTRED, FEATURE, PLANE, RA, RB, RIM, XA
 from leastaction.contact.points import point_rows
 from leastaction.forces.bodies import row3, world_point
 from leastaction.jit.decorators import MEMORY_OPTIONS, kernel, optional, sweep
@@ -225,7 +225,7 @@ def rows_at_start(count, h, B, T):
         t, u = tangents(n)
         # the middle of a round surface is the material point; what lies between rolls
         za, zb = axpy3(T.F[k, RA], n, ca), axpy3(-T.F[k, RB], n, cb)
-        if kind in (DISC, ELLIPSOID) or (kind == RIM and T.F[k, RB] > 0.0):
+        if kind in CENTRED or (kind == RIM and T.F[k, RB] > 0.0):
             za = world_point(B.P0, a, row3(T.F, k, XA))
         elif kind == RIM:
             # a rim and an edge do not roll on each other

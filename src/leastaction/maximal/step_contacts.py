@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.contact.layout import CONTACT_COLUMNS, FLOAT_WIDTH, INT_WIDTH, RIM
+from leastaction.contact.layout import CONTACT_COLUMNS, FLOAT_WIDTH, INT_WIDTH, KINDS
 from leastaction.maximal.limits import inequality_count
 from leastaction.methods.memory import TINY, Field, numbers
 from leastaction.model.checks import FloatArray
@@ -24,7 +24,7 @@ def step_fields(model: Model, touching: Any, cone: str | int) -> dict[str, Field
     if touching is not None:
         # kind of gap, rows of both bodies, and pair
         rows, pairs = len(model.system.tree.rows), len(touching.table.contacts.pairs)
-        most = np.array([RIM, rows - 1, rows - 1, max(pairs - 1, 0)])
+        most = np.array([KINDS - 1, rows - 1, rows - 1, max(pairs - 1, 0)])
         bounds, sides = len(touching.limits.where) + inequality_count(model), 0 if isinstance(cone, str) else cone
         out |= {
             "contacts": numbers(most, (n, INT_WIDTH)), "features": Field((n, FLOAT_WIDTH)),

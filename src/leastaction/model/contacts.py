@@ -307,6 +307,7 @@ def _thickened(out: _Tables, s: int, t: int, margin: float, where: str) -> tuple
 
 
 _SOLID = (cl.SPHERE, cl.CAPSULE, cl.CYLINDER, cl.BOX, cl.HULL)
+_SMOOTH = ((cl.POINT_SET, cl.OVAL), (cl.SPHERE, cl.OVAL))
 _WORDS = {
     cl.POINT_SET: "points",
     cl.SPHERE: "a sphere",
@@ -322,18 +323,18 @@ def _check_touch(out: _Tables, s: int, t: int, where: str) -> None:
     """Refuse pairs of shapes between which there is no gap function."""
     one, two = sorted((s, t), key=lambda shape: out.shapes[shape][cl.CODE])
     codes = out.shapes[one][cl.CODE], out.shapes[two][cl.CODE]
-    # the ground touches all; points by hand touch every solid; ellipsoids and flat meshes only the ground
+    # the ground touches all; points by hand touch every solid; flat meshes touch only the ground, ellipsoids balls too
     if codes[1] in (cl.HALF_SPACE, cl.HEIGHTS):
         return
     for k in (one, two):
         if k in out.flat:
             raise ModelError(f"{where}: {out.flat[k]}")
-    if codes[1] in _SOLID and codes[0] != cl.OVAL:
+    if codes in _SMOOTH or (codes[1] in _SOLID and codes[0] != cl.OVAL):
         return
     what = " and ".join(_WORDS[code] for code in codes)
     raise ModelError(
-        f"{where}: {what} cannot touch, ellipsoids touch the ground only; give the bodies spheres, "
-        "capsules, cylinders or boxes, or points= on the first body."
+        f"{where}: {what} cannot touch, ellipsoids touch the ground, spheres and points only; give "
+        "the bodies spheres, capsules, cylinders or boxes, or points= on the first body."
     )
 
 

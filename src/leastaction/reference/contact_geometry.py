@@ -36,7 +36,29 @@ def gap(kind: int, row: FloatArray, pose_a: FloatArray, pose_b: FloatArray) -> f
     if kind == cl.RIM:
         return _rim_gap(row, d, ea, eb, Ra @ row[cl.START : cl.START + 3])
     B = row[14:23].reshape(3, 3)
+    if kind == cl.OVAL_GAP:
+        return _oval_gap(Ra @ B, d, eb) - float(rb)
     return float(eb @ d - np.linalg.norm(B.T @ Ra.T @ eb))
+
+
+def _oval_gap(B: FloatArray, d: FloatArray, e: FloatArray) -> float:
+    """The largest separation of an ellipsoid at d, with half axes B, and a line along e through 0, or 0 itself."""
+    from scipy.optimize import minimize
+
+    def apart(n: FloatArray) -> tuple[float, FloatArray]:
+        """The negative separation along the part of n across the line, and its slope."""
+        x = n - e * (e @ n)
+        size, reach = np.linalg.norm(x), np.linalg.norm(B.T @ x)
+        value = float((reach - x @ d) / size)
+        slope = (B @ (B.T @ x) / reach - d - value * x / size) / size
+        return value, slope - e * (e @ slope)
+
+    best = d - e * (e @ d)
+    for _ in range(5):
+        best = minimize(apart, best / np.linalg.norm(best), jac=True, method="BFGS", options={"gtol": 1e-9}).x
+        if np.linalg.norm(apart(best / np.linalg.norm(best))[1]) < 1e-8:
+            break
+    return -apart(best)[0]
 
 
 def _rim_gap(row: FloatArray, d: FloatArray, e: FloatArray, eb: FloatArray, start: FloatArray) -> float:
