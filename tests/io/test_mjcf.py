@@ -255,10 +255,50 @@ class TestLoops:
         assert [(term.joint, term.coefficients) for term in both.terms] == [("ja", (1.0,)), ("jb", (-2.0, -0.0, 3.0))]
         # a name that is taken; one joint alone is held
         assert (one.name, one.joints, one.total) == ("jb_2", ("jb",), 0.0)
-        assert any("couplings and hold exactly" in note for note in m.notes)
+        assert any("are couplings and hold exactly" in note for note in m.notes)
         assert any("'jb' is the coupling 'jb_2'" in note for note in m.notes)
         m = la.load(mjcf(self.MODEL.format('<joint name="c" joint1="ja" joint2="jb" active="false"/>')))
         assert not m.couplings
+
+    TENDONS = (
+        '<tendon><fixed name="sum"><joint joint="ja" coef="2"/><joint joint="jb" coef="-0.5"/></fixed>'
+        '<fixed name="one"><joint joint="jb" coef="3"/></fixed>'
+        '<spatial name="rope"><site site="s"/><site site="t"/></spatial></tendon>'
+    )
+
+    def tendons(self, constraint):
+        text = self.MODEL.replace('<site name="s"/>', '<site name="s"/><site name="t" pos="1 0 0"/>')
+        return text.format("\n" + constraint) + self.TENDONS
+
+    @pytest.mark.parametrize(
+        ("constraint", "terms", "total"),
+        [
+            ('<tendon name="c" tendon1="sum" polycoef="0.1 0 0 0 0"/>', {"ja": (2.0,), "jb": (-0.5,)}, 0.1),
+            ('<tendon name="c" tendon1="one" tendon2="sum"/>', {"jb": (3.5,), "ja": (-2.0,)}, 0.0),
+            (
+                '<tendon name="c" tendon1="sum" tendon2="one" polycoef="0.2 1 2 0 0"/>',
+                {"ja": (2.0,), "jb": (-3.5, -18.0)},
+                0.2,
+            ),
+        ],
+    )
+    def test_fixed_tendons(self, mjcf, constraint, terms, total):
+        (coupling,) = la.load(mjcf(self.tendons(constraint))).couplings.values()
+        assert {term.joint: term.coefficients for term in coupling.terms} == terms
+        assert coupling.total == total
+
+    @pytest.mark.parametrize(
+        "constraint",
+        [
+            '<tendon name="c" tendon1="one" tendon2="sum" polycoef="0 1 1 0 0"/>',
+            '<tendon name="c" tendon1="rope"/>',
+        ],
+    )
+    def test_tendons_that_are_no_coupling(self, mjcf, constraint):
+        path = mjcf(self.tendons(constraint))
+        with pytest.raises(la.ModelError, match=r'model.xml:3: <tendon name="c">: the tendon .*allow=\("equality"'):
+            la.load(path)
+        assert not la.load(path, allow=("equality",)).couplings
 
     def test_coupling_to_itself(self, mjcf):
         path = mjcf(self.MODEL.format('\n<joint name="c" joint1="ja" joint2="ja"/>'))

@@ -167,3 +167,27 @@ def test_many_states(name, monkeypatch):
     for test in (test_mass_matrix, test_bias_and_gravity, test_inverse_dynamics, test_forward_dynamics):
         test(pair(name))
     test_energy_and_momentum(pair(name))
+
+
+def test_fingers_that_mimic_move_as_one():
+    """The Panda with its coupled fingers against Pinocchio's matrices in the coordinates that are left."""
+    model, other = pair("panda")
+    file = Path(ROBOTS["panda"][0])
+    data = importlib.metadata.distribution("example-robot-data")
+    path = Path(str(data.locate_file("cmeel.prefix/share/example-robot-data/robots"))) / file
+    coupled = la.load(path).without("damping", "friction").build()
+    (term, leader) = next(iter(coupled.mechanism.couplings.values())).terms
+    follower, first = (coupled.joints[each.joint].v.start for each in (term, leader))
+    S = np.delete(np.eye(model.nv), follower, axis=1)
+    S[follower, np.flatnonzero(np.delete(np.arange(model.nv), follower) == first)] = -leader.coefficients[0]
+    for _, _, tau, our_q, our_v, T in states(model, other):
+        at, rate = S @ np.delete(our_q, follower), S @ np.delete(our_v, follower)
+        pin_q, pin_v = la.to_pinocchio(model, at, rate, other)
+        d = other.createData()
+        M, h = np.array(pin.crba(other, d, pin_q)), pin.nle(other, d, pin_q, pin_v)
+        M = np.triu(M) + np.triu(M, 1).T
+        forces = T @ tau
+        R = T @ S
+        expected = S @ np.linalg.solve(R.T @ M @ R, R.T @ (forces - h))
+        # measured 5e-15
+        assert error(la.forward_dynamics(coupled, at, rate, T.T @ forces), expected) < 1e-11

@@ -93,7 +93,7 @@ def hybrid_dynamics(
     scale = 1.0 + float(np.abs(a).max(initial=0.0)) + float(np.abs(state.v).max(initial=0.0)) ** 2
     if np.abs(opening).max(initial=0.0) > _OPENING * scale:
         raise ConvergenceError(
-            f"hybrid dynamics: the prescribed motion of {quoted(names)} contradicts the closed loops; "
+            f"hybrid dynamics: the prescribed motion of {quoted(names)} contradicts the closed loops or couplings; "
             "prescribe fewer joints."
         )
     forces = {name: force[model.joint(name).v].copy() for name in names}

@@ -17,7 +17,7 @@ from leastaction.model.pose import pose
 
 
 def add_equalities(m: Mechanism, source: Source, settings: Settings, notes: Notes) -> None:
-    """Connect and weld constraints as joints that close loops, joint constraints as couplings; others are refused."""
+    """Connect and weld constraints as joints that close loops, those of joints and fixed tendons as couplings."""
     import mujoco
 
     mj = source.mj
@@ -30,8 +30,8 @@ def add_equalities(m: Mechanism, source: Source, settings: Settings, notes: Note
             notes.add(f"{element.where}: the equality constraint {name!r} is not active; not kept.")
         elif kind in (mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtEq.mjEQ_WELD):
             _add_loop(m, source, notes, e, name, element, weld=kind == mujoco.mjtEq.mjEQ_WELD)
-        elif kind == mujoco.mjtEq.mjEQ_JOINT:
-            _add_coupling(m, source, notes, e, name, element)
+        elif kind in (mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtEq.mjEQ_TENDON):
+            _add_coupling(m, source, notes, e, name, element, tendons=kind == mujoco.mjtEq.mjEQ_TENDON)
         else:
             word = kind.name.removeprefix("mjEQ_").lower()
             notes.unless_allowed("equality", element.error(f"the {word} constraint {name!r} is not supported."))
@@ -64,22 +64,46 @@ def _add_loop(m: Mechanism, source: Source, notes: Notes, e: int, name: str, ele
     notes.add("connect and weld constraints are loop joints and hold exactly; solref and solimp are not read.")
 
 
-def _add_coupling(m: Mechanism, source: Source, notes: Notes, e: int, name: str, element: Element) -> None:
-    """One joint constraint: q1 = polynomial of q2, both from where the file puts them, or q1 constant."""
-    mj = source.mj
-    first, second = int(mj.eq_obj1id[e]), int(mj.eq_obj2id[e])
+def _add_coupling(
+    m: Mechanism, source: Source, notes: Notes, e: int, name: str, element: Element, *, tendons: bool
+) -> None:
+    """One joint or tendon constraint: q1 = polynomial of q2, both from where the file puts them, or q1 constant."""
+    mj, what = source.mj, "tendon" if tendons else "joint"
+    ends = int(mj.eq_obj1id[e]), int(mj.eq_obj2id[e])
     total, *powers = (float(c) for c in mj.eq_data[e, :5])
-    if first == second:
-        raise element.error(f"the joint constraint {name!r} couples {source.joints[first]!r} to itself.")
-    terms: dict[str, Any] = {source.joints[first]: 1.0}
-    if second >= 0 and any(powers):
-        terms[source.joints[second]] = [-c for c in powers]
+    if ends[0] == ends[1]:
+        raise element.error(f"the {what} constraint {name!r} couples its first {what} to itself.")
+    sums = [_sum_of(source, end, tendons) if end >= 0 else {} for end in ends]
+    # a power of a sum of several coordinates is none of single ones
+    if any(each is None for each in sums) or (len(sums[1] or {}) > 1 and any(powers[1:])):
+        why = "not supported: its tendons run through space, or it has powers of a sum of joints."
+        notes.unless_allowed("equality", element.error(f"the tendon constraint {name!r} is {why}"))
+        return
+    terms = {joint: np.array([c, 0.0, 0.0, 0.0]) for joint, c in (sums[0] or {}).items()}
+    for joint, c in (sums[1] or {}).items():
+        terms[joint] = terms.get(joint, 0.0) - np.array(powers) * c ** np.arange(1, 5)
     label = unused(name, {*m.joints, *m.couplings})
     if label != name:
         notes.add(f"the equality constraint {name!r} is the coupling {label!r}, since there is a joint of its name.")
     with located(element):
-        m.add_coupling(label, terms, total)
-    notes.add("joint constraints are couplings and hold exactly; solref and solimp are not read.")
+        m.add_coupling(label, {joint: row for joint, row in terms.items() if np.any(row)}, total)
+    notes.add("joint and tendon constraints are couplings and hold exactly; solref and solimp are not read.")
+
+
+def _sum_of(source: Source, index: int, tendon: bool) -> dict[str, float] | None:
+    """Coefficients of joints in the length of a fixed tendon, or 1 of a joint; None for a tendon through space."""
+    import mujoco
+
+    mj = source.mj
+    if not tendon:
+        return {source.joints[index]: 1.0}
+    out: dict[str, float] = {}
+    for w in range(int(mj.tendon_adr[index]), int(mj.tendon_adr[index] + mj.tendon_num[index])):
+        if int(mj.wrap_type[w]) != int(mujoco.mjtWrap.mjWRAP_JOINT):
+            return None
+        joint = source.joints[int(mj.wrap_objid[w])]
+        out[joint] = out.get(joint, 0.0) + float(mj.wrap_prm[w])
+    return out
 
 
 def _loop_ends(source: Source, e: int, *, weld: bool) -> tuple[tuple[str, FloatArray], tuple[str, FloatArray]]:

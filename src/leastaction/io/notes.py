@@ -16,7 +16,8 @@ ALLOW = {
     "contacts": "MJCF: a second plane, a height field, a plane on a moving body; adhesion, moving surfaces; friction "
     "of two sizes; allowed, it touches nothing or has no such effect",
     "effort": "MJCF: bounds of a joint's or servo's force that are not symmetric; allowed, there is no bound",
-    "equality": "MJCF: an equality constraint of a tendon or of deformable bodies; allowed, it is dropped",
+    "equality": "MJCF: an equality constraint of a tendon through space, of powers of a sum of joints, or of "
+    "deformable bodies; allowed, it is dropped",
     "flex": "MJCF: deformable bodies",
     "fluid": "MJCF: drag of the medium on an ellipsoid (fluidshape); allowed, it has none",
     "friction": "MJCF: friction loss where it has no meaning here (free joints)",

@@ -140,7 +140,8 @@ def overlaps(model: Model, touching: Any, q: FloatArray, x: FloatArray) -> list[
             break
         pair = int(ints[worst, 3])
         if pair not in found and _approach(model, q, poses, ints[worst, 1:3], work[0][worst], work[3][worst]):
-            found[pair] = Overlap(*table.names[pair], -float(phi[worst]), pair)
+            a, b = table.names[pair]
+            found[pair] = Overlap(a, b, -float(phi[worst]), pair)
     return list(found.values())
 
 
