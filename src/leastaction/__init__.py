@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from leastaction.run.ensemble import simulate_many
     from leastaction.run.inverse_kinematics import inverse_kinematics
     from leastaction.run.observe import project
+    from leastaction.run.sensors import read_sensors
     from leastaction.run.simulate import resume, simulate
     from leastaction.run.steps import ClassicSteps, ReversibleSteps
     from leastaction.run.trajectory import Trajectory
@@ -105,6 +106,7 @@ PUBLIC: dict[str, str | None] = {
     "Model": "leastaction.model.model",
     "State": "leastaction.model.model",
     "project": "leastaction.run.observe",
+    "read_sensors": "leastaction.run.sensors",
     "inverse_kinematics": "leastaction.run.inverse_kinematics",
     "to_maximal": "leastaction.dynamics.coordinates",
     "to_minimal": "leastaction.dynamics.coordinates",
@@ -261,6 +263,7 @@ __all__ = [
     "pose",
     "poses",
     "project",
+    "read_sensors",
     "redmax",
     "resume",
     "save",

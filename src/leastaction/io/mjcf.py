@@ -23,6 +23,7 @@ from leastaction.io import (
     mjcf_joints,
     mjcf_keys,
     mjcf_medium,
+    mjcf_sensors,
     mjcf_shapes,
 )
 from leastaction.io.mjcf_files import check_files
@@ -71,7 +72,7 @@ def read_mjcf(
         m = Mechanism(name or model_name or path.stem, gravity=settings.gravity)
     _add_bodies(m, source, settings, notes)
     mjcf_shapes.add_static_shapes(m, source, notes)
-    mjcf_shapes.add_sites(m, source, notes)
+    sites = mjcf_shapes.add_sites(m, source, notes)
 
     # what acts on the bodies
     mjcf_features.add_equalities(m, source, settings, notes)
@@ -80,6 +81,7 @@ def read_mjcf(
     inputs = mjcf_actuators.add_actuators(m, source, settings, notes)
     mjcf_contacts.add_contacts(m, source, touches, notes)
     mjcf_features.check_tendons(source, notes)
+    mjcf_sensors.add_sensors(m, source, sites, notes)
     mjcf_keys.add_starts(m, source)
     mjcf_keys.add_keys(m, source, inputs, notes)
     mjcf_features.note_the_rest(source, notes)

@@ -151,7 +151,6 @@ def note_the_rest(source: Source, notes: Notes) -> None:
     """One line for everything that is not read and does not change the motion."""
     mj = source.mj
     counts = {
-        "sensors": mj.nsensor,
         "cameras": mj.ncam,
         "lights": mj.nlight,
         "skins": mj.nskin,

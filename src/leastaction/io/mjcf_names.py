@@ -23,6 +23,7 @@ def object_name(mj: Any, kind: str, index: int) -> str:
         "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
         "equality": mujoco.mjtObj.mjOBJ_EQUALITY,
         "key": mujoco.mjtObj.mjOBJ_KEY,
+        "sensor": mujoco.mjtObj.mjOBJ_SENSOR,
     }
     return mujoco.mj_id2name(mj, kinds[kind], index) or ""
 

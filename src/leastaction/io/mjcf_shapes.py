@@ -134,9 +134,9 @@ def add_static_shapes(m: Mechanism, source: Source, notes: Notes) -> None:
     notes.add(f"the {len(shapes)} geoms of the world are on the body {body!r}, which is fixed to it.")
 
 
-def add_sites(m: Mechanism, source: Source, notes: Notes) -> None:
-    """Sites with a name, as frames."""
-    mj = source.mj
+def add_sites(m: Mechanism, source: Source, notes: Notes) -> dict[int, str]:
+    """Sites with a name, as frames; their names by number."""
+    mj, out = source.mj, {}
     for s in range(mj.nsite):
         name = object_name(mj, "site", s)
         if not name:
@@ -150,3 +150,5 @@ def add_sites(m: Mechanism, source: Source, notes: Notes) -> None:
             m.add_frame(label, source.bodies[mj.site_bodyid[s]], pose(xyz=mj.site_pos[s], quat=mj.site_quat[s]))
         except ModelError as error:
             raise source.element("site", name).error(str(error)) from error
+        out[s] = label
+    return out

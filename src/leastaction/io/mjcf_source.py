@@ -7,7 +7,7 @@ from typing import Any
 from leastaction.io.mjcf_names import body_names, joint_names, object_name
 from leastaction.io.xml import Element
 
-_PARENTS = ("equality", "tendon", "actuator")
+_PARENTS = ("equality", "tendon", "actuator", "sensor")
 
 
 class Source:
@@ -53,6 +53,7 @@ class Source:
             "equality": self.mj.neq,
             "tendon": self.mj.ntendon,
             "actuator": self.mj.nactuator,
+            "sensor": self.mj.nsensor,
             "key": self.mj.nkey,
         }
         whole = len(listed) == counts.get(kind) and all(element.file == self.root.file for element in listed)

@@ -36,6 +36,7 @@ from leastaction.model.joints import check_coordinates
 from leastaction.model.key_frames import KeyFrame, check_key_frame, made_key_frame
 from leastaction.model.pose import check_pose
 from leastaction.model.record import Record
+from leastaction.model.sensors import Sensor, check_sensor, kept_sensors
 from leastaction.model.shapes import Mesh, Shape
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Mechanism(Record):
         forces, constraints, contacts: lists.
         contact_excludes: pairs of body names that do not touch.
         key_frames: states with a name, for ``model.state(name)``.
+        sensors: quantities that ``run.sensors`` has, by name.
         ground: the plane that every shape touches, or None.
         limits_enforced: whether limits and efforts are enforced; otherwise they are reported on.
         notes: what a loader could not honour, what was assumed about a mesh.
@@ -77,6 +79,7 @@ class Mechanism(Record):
     contacts: list[ContactPair]
     contact_excludes: set[frozenset[str]]
     key_frames: dict[str, KeyFrame]
+    sensors: dict[str, Sensor]
     ground: Ground | None
     limits_enforced: bool
     notes: list[str]
@@ -88,6 +91,7 @@ class Mechanism(Record):
         self.ground = None
         self.forces, self.constraints, self.contacts, self.contact_excludes = [], [], [], set()
         self.limits_enforced, self.notes, self.key_frames = False, [], {}
+        self.sensors = {}
 
     def add_body(
         self,
@@ -352,6 +356,15 @@ class Mechanism(Record):
         key = self.key_frames[name] = made_key_frame(name, q, v, t, inputs, self.joints, self.actuators)
         return key
 
+    def add_sensor(self, name: str, kind: str, target: str = "", **options: Any) -> Sensor:
+        """Add a sensor of a joint, a body or a frame; kinds and options are those of ``Sensor``."""
+        if name in self.sensors:
+            raise ModelError(f"sensor '{name}': there is already one of this name.")
+        sensor = Sensor(name, kind, target, **options)
+        check_sensor(sensor, self)
+        self.sensors[name] = sensor
+        return sensor
+
     def remove_body(self, name: str) -> None:
         """Remove a body and all that is attached to it: joints, frames, forces, constraints, contacts."""
         self._known(name, self.bodies, "body")
@@ -363,6 +376,7 @@ class Mechanism(Record):
         self.contacts = [pair for pair in self.contacts if name not in (pair.a, pair.b)]
         self.contact_excludes = {pair for pair in self.contact_excludes if name not in pair}
         del self.bodies[name]
+        self.sensors = kept_sensors(self)
 
     def remove_joint(self, name: str) -> None:
         """Remove a joint, its actuators and couplings."""
@@ -370,6 +384,7 @@ class Mechanism(Record):
         self.couplings = {key: each for key, each in self.couplings.items() if name not in each.joints}
         self.actuators = {key: actuator for key, actuator in self.actuators.items() if actuator.joint != name}
         del self.joints[name]
+        self.sensors = kept_sensors(self)
         for key in self.key_frames.values():
             key.forget(name, self.actuators)
 
@@ -393,6 +408,7 @@ class Mechanism(Record):
         out.actuators = {key: dataclasses.replace(actuator) for key, actuator in self.actuators.items()}
         out.key_frames = {name: key.copy() for name, key in self.key_frames.items()}
         out.couplings = dict(self.couplings)
+        out.sensors = {name: dataclasses.replace(sensor) for name, sensor in self.sensors.items()}
         out.forces, out.constraints = list(self.forces), list(self.constraints)
         out.contacts = [dataclasses.replace(pair) for pair in self.contacts]
         out.contact_excludes = set(self.contact_excludes)
@@ -460,6 +476,8 @@ class Mechanism(Record):
         for state in self.key_frames.values():
             check_key_frame(state, self.joints, self.actuators)
         check_couplings(self)
+        for sensor in self.sensors.values():
+            check_sensor(sensor, self)
         self._check_contacts()
         self._check_references()
 

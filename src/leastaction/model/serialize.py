@@ -60,6 +60,7 @@ def mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
         **_key_frames_to_dict(mechanism),
         # only where there are some, so that files of others stay as they were
         **({"couplings": [coupling_to_dict(each) for each in couplings]} if couplings else {}),
+        **_sensors_to_dict(mechanism),
         "limits_enforced": mechanism.limits_enforced,
         "notes": list(mechanism.notes),
     }
@@ -96,6 +97,8 @@ def mechanism_from_dict(data: Any, base: str | Path | None = None, roots: Iterab
     _read_contacts(out, reader)
     for item in reader.objects("actuators"):
         _read_actuator(out, item)
+    for item in reader.objects("sensors"):
+        _read_sensor(out, item)
     for item in reader.objects("key_frames"):
         _read_key_frame(out, item)
     for item in reader.objects("couplings"):
@@ -262,6 +265,21 @@ def _key_frames_to_dict(mechanism: Mechanism) -> dict[str, Any]:
         for key in mechanism.key_frames.values()
     ]
     return {"key_frames": listed} if listed else {}
+
+
+def _sensors_to_dict(mechanism: Mechanism) -> dict[str, Any]:
+    """Nothing where there are none."""
+    listed = [dataclasses.asdict(sensor) for sensor in mechanism.sensors.values()]
+    return {"sensors": listed} if listed else {}
+
+
+def _read_sensor(out: Mechanism, reader: Reader) -> None:
+    name, kind = reader.text("name"), reader.text("kind")
+    texts = {what: reader.text(what, "") for what in ("target", "reference")}
+    numbers = {what: reader.number(what, value) for what, value in (("scale", 1.0), ("offset", 0.0), ("cutoff", 0.0))}
+    reader.finish()
+    with reader.here():
+        out.add_sensor(name, kind, **texts, **numbers)
 
 
 def _read_key_frame(out: Mechanism, reader: Reader) -> None:

@@ -332,10 +332,8 @@ def joint_forces(
     """
     from leastaction.dynamics import entries
 
-    known = _refuse_unknown(model, pushes is not None)
-    _refuse_limits(model, t, q)
-    pushes, tau = pushes or {}, np.clip(tau, -model.efforts, model.efforts)
-    a, lam = quantities._forward(model, q, v, tau + _push_forces(model, q, pushes), t, known)
+    a, lam = accelerations(model, t, q, v, tau, pushes)
+    pushes = pushes or {}
     # the tree joints: their child frames on their last rows
     names = list(model.joints)
     places = [model.places[model.joints[name].joint.child] for name in names]
@@ -351,6 +349,21 @@ def joint_forces(
     if not np.isfinite(out).all():
         raise ConvergenceError("joint forces: the numbers are not finite; check the states, laws and forces.")
     return {name: out[:, k] for k, name in enumerate(names)}, lam
+
+
+def accelerations(
+    model: Model,
+    t: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    pushes: dict[str, FloatArray] | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """dv/dt (rows, nv) and the loop multipliers (rows, m) along a run; arguments as in ``joint_forces``."""
+    known = _refuse_unknown(model, pushes is not None)
+    _refuse_limits(model, t, q)
+    forces = np.clip(tau, -model.efforts, model.efforts) + _push_forces(model, q, pushes or {})
+    return quantities._forward(model, q, v, forces, t, known)
 
 
 # Features whose forces are those of the contacts of a run.

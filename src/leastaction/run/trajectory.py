@@ -26,6 +26,7 @@ from leastaction.run.controls import as_control
 from leastaction.run.registry import check_supported, method_from_options
 from leastaction.run.report import Report
 from leastaction.run.run_file import RunFile
+from leastaction.run.sensors import Readings
 from leastaction.run.steps import Pace, check_steps
 
 _FORMAT, _VERSION = "leastaction run", 1
@@ -190,12 +191,28 @@ class Trajectory:
         return out
 
     @cached_property
+    def _pushes(self) -> dict[str, FloatArray] | None:
+        """Wrenches of the contacts by body, None without contact."""
+        if "contact" not in self.model.features:
+            return None
+        bodies = dict.fromkeys(body for pair in self.contacts.names for body in pair if body != WORLD)
+        return {body: self.contacts.wrench(body) for body in bodies}
+
+    @cached_property
     def _reactions(self) -> tuple[dict[str, FloatArray], FloatArray]:
-        pushes = None
-        if "contact" in self.model.features:
-            bodies = dict.fromkeys(body for pair in self.contacts.names for body in pair if body != WORLD)
-            pushes = {body: self.contacts.wrench(body) for body in bodies}
-        return observe.joint_forces(self.model, self.t, self.q, self.v, self.tau, pushes)
+        return observe.joint_forces(self.model, self.t, self.q, self.v, self.tau, self._pushes)
+
+    @cached_property
+    def sensors(self) -> Readings:
+        """What the sensors of the mechanism read at each row: name -> (rows, numbers), computed when asked for.
+
+        Accelerations are those under the control and the contacts of ``contacts``, as ``joint_forces`` has them.
+        """
+
+        def accelerations() -> FloatArray:
+            return observe.accelerations(self.model, self.t, self.q, self.v, self.tau, self._pushes)[0]
+
+        return Readings(self.model, self.t, self.q, self.v, accelerations)
 
     @property
     def joint_forces(self) -> dict[str, FloatArray]:
