@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.model.serialize import mechanism_from_dict, mechanism_to_dict
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -76,29 +75,6 @@ def test_readings_are_those_of_mujoco(mjcf):
             if m.sensors[name].kind.endswith("quat"):
                 values = values * np.sign(values @ expected)
             assert np.abs(values - expected).max() < 1e-10, (LINES[s], values, expected)  # measured 1.4e-13
-
-
-def test_along_a_run(mjcf):
-    """A run reads what its states read; a file keeps the sensors; accelerations are those of finite differences."""
-    m = la.load(mjcf(BODIES + "\n".join(LINES) + "</sensor>"))
-    m = mechanism_from_dict(mechanism_to_dict(m))
-    model = m.build()
-    state = model.state(q={"elbow": 0.4}, v={"elbow": 2.0, "root": (1, 0.5, -1, 0.2, 0, 0)})
-    run = la.simulate(model, state, dt=1e-3, duration=0.02, control=model.actuate({"motor": 0.7}))
-    assert list(run.sensors) == list(m.sensors)
-    for row in (0, 7, 20):
-        for name, values in la.read_sensors(model, run.state(row), run.tau[row]).items():
-            assert np.array_equal(run.sensors[name][row], values)
-    # framelinvel and framelinacc of the tip in world axes
-    names = list(m.sensors)
-    vel, acc = (
-        names[LINES.index(f'<{kind} objtype="site" objname="tip"/>')] for kind in ("framelinvel", "framelinacc")
-    )
-    speed, felt = run.sensors[vel], run.sensors[acc]
-    rate = (speed[2:] - speed[:-2]) / 2e-3
-    assert np.abs(rate - m.gravity - felt[1:-1]).max() < 1e-4  # measured 8e-6: the differences' own error
-    with pytest.raises(KeyError, match="there is no sensor 'x'"):
-        run.sensors["x"]
 
 
 def test_those_that_are_no_functions_of_the_state_are_noted(mjcf):

@@ -529,17 +529,3 @@ class TestShapes:
         la.save(la.load(urdf(A)), tmp_path / "m.json")
         with pytest.raises(la.ModelError, match=r"m\.json: inertia='shapes' is for URDF and MJCF"):
             la.load(tmp_path / "m.json", inertia="shapes")
-
-
-def test_a_run_with_contact_names_what_nothing_touches(urdf):
-    foot = '<collision><geometry><mesh filename="foot.stl"/></geometry></collision>'
-    ball = '<collision><origin xyz="0 0 0.5"/><geometry><sphere radius="0.1"/></geometry></collision>'
-    m = la.load(urdf(A.replace("</link>", foot + ball + "</link>")), floating=True)
-    run = la.simulate(m.build(), dt=0.01, duration=0.02)
-    assert run.report.notes == []
-    # the ground, and then a pair
-    m.add_ground()
-    run = la.simulate(m.build(), dt=0.01, duration=0.02)
-    assert [note.startswith("collision shapes of 'a' could not be read") for note in run.report.notes] == [True]
-    assert "note" in dict(run.report.rows())
-    assert type(run.report).from_dict(run.report.to_dict()) == run.report

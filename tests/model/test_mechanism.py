@@ -316,12 +316,22 @@ def present(m: Mechanism) -> set[str]:
     out |= {"contacts"} if m.contacts or m.ground else set()
     out |= {"constraints"} if m.constraints else set()
     out |= {"actuators"} if m.actuators else set()
+    out |= {"couplings"} if m.couplings else set()
     return out | ({"forces"} if m.forces else set())
+
+
+def geared_arm() -> Mechanism:
+    """The same with a wheel that turns with the shoulder."""
+    m = arm()
+    m.add_body("wheel", mass=1.0, inertia=(1, 1, 1))
+    m.add_joint("turn", "revolute", parent="world", child="wheel")
+    m.add_coupling("gears", {"shoulder": 1.0, "turn": 2.0})
+    return m
 
 
 @pytest.mark.parametrize("feature", FEATURES)
 def test_without_removes_one_feature_and_no_other(feature):
-    m = arm()
+    m = geared_arm()
     assert present(m) == set(FEATURES)
     assert present(m.without(feature)) == set(FEATURES) - {feature}
     assert present(m) == set(FEATURES)
@@ -329,7 +339,7 @@ def test_without_removes_one_feature_and_no_other(feature):
 
 
 def test_without_removes_laws_and_the_wish_to_enforce_limits():
-    m = arm()
+    m = geared_arm()
     m.joints["shoulder"].stiffness = Law(np.sin, np.cos)
     m.check()
     assert m.without("stiffness").joints["shoulder"].stiffness_laws == {}
