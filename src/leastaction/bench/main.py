@@ -359,6 +359,13 @@ def bench_maximal() -> list[Row]:
     return measure()
 
 
+def bench_contact() -> list[Row]:
+    """Steps in contact against MuJoCo on the same scene: robots, where they are there, and thrown boxes."""
+    from leastaction.bench.contact import bench_contact as measure
+
+    return measure()
+
+
 def bench_gradient() -> list[Row]:
     """Adjoint gradients of BDF against the simulation alone."""
     from leastaction.bench.gradient import bench_gradient as measure
@@ -422,6 +429,7 @@ GROUPS: dict[str, Callable[[], list[Row]]] = {
     "galerkin": bench_galerkin,
     "linearize": bench_linearize,
     "maximal": bench_maximal,
+    "contact": bench_contact,
     "gradient": bench_gradient,
     "precision": bench_precision,
     "redmax": bench_redmax,
