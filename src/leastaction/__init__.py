@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from leastaction.model.pose import pose
     from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
     from leastaction.model.spline import SplineCurve, SplineSurface
+    from leastaction.model.terrain import Heights, Plane
     from leastaction.run.compare import compare
     from leastaction.run.ensemble import simulate_many
     from leastaction.run.inverse_kinematics import inverse_kinematics
@@ -88,6 +89,8 @@ PUBLIC: dict[str, str | None] = {
     "Cylinder": "leastaction.model.shapes",
     "Capsule": "leastaction.model.shapes",
     "Ellipsoid": "leastaction.model.shapes",
+    "Heights": "leastaction.model.terrain",
+    "Plane": "leastaction.model.terrain",
     "Mesh": "leastaction.model.shapes",
     "Force": "leastaction.model.force_base",
     "BodyDamping": "leastaction.model.body_damping",
@@ -203,6 +206,7 @@ __all__ = [
     "Galerkin",
     "Gradient",
     "GraphSystem",
+    "Heights",
     "HermiteSimpson",
     "InteriorPoint",
     "Law",
@@ -219,6 +223,7 @@ __all__ = [
     "Objective",
     "PathSpring",
     "PenaltyContact",
+    "Plane",
     "PointForce",
     "PointSpring",
     "Potential",

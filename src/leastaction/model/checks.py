@@ -157,18 +157,20 @@ def check_contact(friction: Any, restitution: Any, where: str) -> tuple[float, f
     return mu, e
 
 
-def check_heights(heights: Any, spacing: Any, normal: FloatArray) -> tuple[FloatArray, FloatArray]:
+def check_heights(
+    heights: Any, spacing: Any, normal: FloatArray, where: str = "ground"
+) -> tuple[FloatArray, FloatArray]:
     """Checked grid of heights and its two spacings."""
-    grid = check_array(heights, "ground: heights")
+    grid = check_array(heights, f"{where}: heights")
     if grid.ndim != 2 or min(grid.shape) < 2:
-        raise ModelError(f"ground: heights must be an array (nx, ny) of at least 2 x 2, got shape {grid.shape}.")
+        raise ModelError(f"{where}: heights must be an array (nx, ny) of at least 2 x 2, got shape {grid.shape}.")
     if spacing is None:
-        raise ModelError("ground: heights need a spacing, the distance of their points in metres.")
-    steps = check_array(spacing, "ground: spacing")
+        raise ModelError(f"{where}: heights need a spacing, the distance of their points in metres.")
+    steps = check_array(spacing, f"{where}: spacing")
     if steps.shape not in ((), (2,)) or (steps <= 0).any():
-        raise ModelError(f"ground: spacing must be one or two positive lengths, got {spacing!r}.")
+        raise ModelError(f"{where}: spacing must be one or two positive lengths, got {spacing!r}.")
     if normal.tolist() != [0.0, 0.0, 1.0]:
-        raise ModelError("ground: heights stand along z; leave the normal at (0, 0, 1).")
+        raise ModelError(f"{where}: heights stand along z; leave the normal at (0, 0, 1).")
     return frozen(grid), frozen(np.broadcast_to(steps, 2))
 
 

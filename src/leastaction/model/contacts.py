@@ -19,6 +19,7 @@ from leastaction.model.checks import WORLD, FloatArray, check_array, check_conta
 from leastaction.model.hulls import Hull, hull_of
 from leastaction.model.joints import plane_basis
 from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Shape, Sphere
+from leastaction.model.terrain import Heights, Plane, Terrain
 
 if TYPE_CHECKING:
     from leastaction.model.elements import ContactPair, Ground
@@ -108,6 +109,12 @@ class _Tables:
         self.shapes[number] = (cl.HULL, row, first, len(hull.points), len(self.hulls))
         self.hulls.append((first, hull))
         return number
+
+    def add_field(self, row: int, frame: FloatArray, heights: FloatArray, spacing: FloatArray) -> int:
+        """Append a height field."""
+        first = len(self.heights)
+        self.heights.extend(heights.ravel().tolist())
+        return self.add_shape(cl.HEIGHTS, row, frame, spacing, np.inf, first, *heights.shape)
 
     def box_as_hull(self, s: int) -> int:
         """The convex hull of a box, which is a shape of its own."""
@@ -238,9 +245,7 @@ def _add_ground(out: _Tables, ground: Ground) -> int:
     if ground.heights is None or ground.spacing is None:
         frame[:3, :3] = np.column_stack([*plane_basis(ground.normal), ground.normal])
         return out.add_shape(cl.HALF_SPACE, 0, frame, (), np.inf)
-    nx, ny = ground.heights.shape
-    out.heights.extend(ground.heights.ravel().tolist())
-    return out.add_shape(cl.HEIGHTS, 0, frame, ground.spacing, np.inf, 0, nx, ny)
+    return out.add_field(0, frame, ground.heights, ground.spacing)
 
 
 def _add_pair(
@@ -363,6 +368,12 @@ def _add_shape(out: _Tables, shape: Shape, row: int, frame: FloatArray, name: st
         return out.add_shape(cl.BOX, row, frame, 0.5 * shape.size, 0.5 * float(np.linalg.norm(shape.size)))
     if isinstance(shape, Ellipsoid):
         return out.add_shape(cl.OVAL, row, frame, shape.radii, float(shape.radii.max()))
+    if isinstance(shape, Terrain) and row != 0:
+        raise ModelError(f"body '{name}': a {shape.kind} must be on a body that is fixed to the world.")
+    if isinstance(shape, Plane):
+        return out.add_shape(cl.HALF_SPACE, row, frame, (), np.inf)
+    if isinstance(shape, Heights):
+        return out.add_field(row, frame, shape.heights, shape.spacing)
     if isinstance(shape, Mesh):
         where = f"body '{name}': {shape.label}"
         points = _corners(shape, where, out.notes) @ frame[:3, :3].T + frame[:3, 3]

@@ -394,6 +394,9 @@ def shape_from_dict(
             ``roots``; when None, the path is taken as it is.
         roots: more folders that meshes may be read from.
     """
+    # it imports this module
+    from leastaction.model.terrain import TERRAINS, terrain_entries
+
     reader = Reader(data, path)
     kind = reader.text("kind")
     # what all shapes share
@@ -416,11 +419,13 @@ def shape_from_dict(
         own["radius"], own["length"] = reader.number("radius"), reader.number("length")
     elif kind == "mesh":
         own = _mesh_entries(reader, base, roots)
+    elif kind in TERRAINS:
+        own = terrain_entries(kind, reader)
     else:
-        raise ModelError(f"{path}.kind: unknown shape '{kind}'; known are {', '.join(SHAPES)}.")
+        raise ModelError(f"{path}.kind: unknown shape '{kind}'; known are {', '.join([*SHAPES, *TERRAINS])}.")
     reader.finish()
     with reader.here():
-        return SHAPES[kind](**own, **common)
+        return (SHAPES | TERRAINS)[kind](**own, **common)
 
 
 def _mesh_entries(reader: Reader, base: str | Path | None, roots: Iterable[str | Path]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from leastaction.model.elements import Body
 from leastaction.model.joints import plane_basis
 from leastaction.model.model import Model
 from leastaction.model.shapes import Shape
-from leastaction.view.surfaces import Surface, ball, creased, surface_of
+from leastaction.view.surfaces import Surface, ball, field_surface, surface_of
 
 WORLD = "world"
 
@@ -113,16 +113,6 @@ def _add_ground(scene: Scene, model: Model) -> None:
     at[:3, 3] = ground.height * ground.normal
     scene.surfaces.append(surface)
     scene.items.append(Item(-1, at, len(scene.surfaces) - 1, (*GROUND_COLOUR, 1.0), WORLD, ground=True))
-
-
-def field_surface(heights: FloatArray, spacing: FloatArray) -> Surface:
-    """Surface of heights (nx, ny) on a grid around the origin, two triangles to a cell."""
-    nx, ny = heights.shape
-    x, y = (np.arange(nx) - 0.5 * (nx - 1)) * spacing[0], (np.arange(ny) - 0.5 * (ny - 1)) * spacing[1]
-    points = np.stack([*np.meshgrid(x, y, indexing="ij"), heights], axis=-1).reshape(-1, 3)
-    k = (np.arange(nx - 1)[:, None] * ny + np.arange(ny - 1)).ravel()
-    low, high = np.stack([k, k + ny, k + 1], axis=1), np.stack([k + ny + 1, k + 1, k + ny], axis=1)
-    return creased(points, np.concatenate([low, high]))
 
 
 def _add_shapes(

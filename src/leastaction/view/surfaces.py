@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from leastaction.model.checks import FloatArray
 from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Shape, Sphere
+from leastaction.model.terrain import Heights, Plane
 
 # sides of a round shape, and steps from the equator of a ball to its pole
 _SIDES, _STEPS = 32, 8
@@ -89,7 +90,19 @@ _MAKERS: dict[type, Callable[[Any], Surface]] = {
     Capsule: _capsule,
     Ellipsoid: lambda shape: ball(shape.radii),
     Mesh: _mesh,
+    Plane: lambda shape: field_surface(np.zeros((2, 2)), np.full(2, shape.size)),
+    Heights: lambda shape: field_surface(shape.heights, shape.spacing),
 }
+
+
+def field_surface(heights: FloatArray, spacing: FloatArray) -> Surface:
+    """Surface of heights (nx, ny) on a grid around the origin, two triangles to a cell."""
+    nx, ny = heights.shape
+    x, y = (np.arange(nx) - 0.5 * (nx - 1)) * spacing[0], (np.arange(ny) - 0.5 * (ny - 1)) * spacing[1]
+    points = np.stack([*np.meshgrid(x, y, indexing="ij"), heights], axis=-1).reshape(-1, 3)
+    k = (np.arange(nx - 1)[:, None] * ny + np.arange(ny - 1)).ravel()
+    low, high = np.stack([k, k + ny, k + 1], axis=1), np.stack([k + ny + 1, k + 1, k + ny], axis=1)
+    return creased(points, np.concatenate([low, high]))
 
 
 def _turned(profile: Sequence[tuple[float, float, float, float]]) -> Surface:
