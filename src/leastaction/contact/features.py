@@ -37,7 +37,7 @@ from leastaction.contact.layout import (
     SIZE,
     SPHERE,
 )
-from leastaction.contact.ovals import ball_oval
+from leastaction.contact.ovals import ball_oval, capsule_oval, cylinder_oval, hull_oval, oval_oval
 from leastaction.contact.peaks import peaks
 from leastaction.contact.rims import cylinder_heights
 from leastaction.contact.round import (
@@ -112,13 +112,26 @@ def hull_ball(table, contacts, out, count, feature, a, x, r, s):
 
 @either(unchanged)
 def hull_solid(table, contacts, out, count, sa, sb):
-    """A capsule, cylinder or convex hull against a convex hull, if there is such a pair."""
+    """A capsule, cylinder, ellipsoid or convex hull against a convex hull, if there is such a pair."""
     code = contacts.shapes[sa, CODE]
     if code == CAPSULE:
         return capsule_hull(contacts, out, count, sa, sb)
     if code == CYLINDER:
         return cylinder_hull(contacts, out, count, sa, sb)
+    if code == OVAL:
+        return hull_oval(contacts, out, count, sa, sb)
     return hull_hull(contacts, out, count, sa, sb)
+
+
+@either(unchanged)
+def oval_solid(table, contacts, out, count, sa, sb):
+    """A capsule, cylinder or ellipsoid against an ellipsoid, if there is such a pair."""
+    code = contacts.shapes[sa, CODE]
+    if code == CAPSULE:
+        return capsule_oval(contacts, out, count, sa, sb)
+    if code == CYLINDER:
+        return cylinder_oval(contacts, out, count, sa, sb)
+    return oval_oval(contacts, out, count, sa, sb)
 
 
 @sweep
@@ -166,6 +179,8 @@ def pair_contacts(contacts, out, count, sa, sb):
     a, _, ca = shape_pose(contacts, sa, out[2])
     if two == HULL and one > SPHERE:
         return hull_solid(contacts.hulls, contacts, out, count, sa, sb)
+    if two == OVAL and one > SPHERE:
+        return oval_solid(contacts.ovals, contacts, out, count, sa, sb)
     # a hull over the ground: its corners
     if one in (POINT_SET, HULL):
         first = contacts.shapes[sa, FIRST]
@@ -186,7 +201,7 @@ def pair_contacts(contacts, out, count, sa, sb):
 @kernel
 def stays_nearest(one, two):
     """Whether what is nearest of two shapes, given their codes, stays so in every motion."""
-    return (two == HALF_SPACE and one != CYLINDER) or (two in (SPHERE, OVAL) and one in (POINT_SET, SPHERE))
+    return (two == HALF_SPACE and one != CYLINDER) or (two == SPHERE and one in (POINT_SET, SPHERE))
 
 
 @sweep

@@ -89,9 +89,10 @@ class Contacts(NamedTuple):
     heights  (nh,)    heights of height fields, x by x, metres
     boxes    (nb,)    rows of ``pairs`` with two boxes
     rounds   (nr,)    rows of ``pairs`` with a capsule or cylinder against a capsule, cylinder or box
+    ovals    (no,)    rows of ``pairs`` with an ellipsoid against a capsule, cylinder or ellipsoid
     hulls             faces and edges of convex hulls that meet other bodies
 
-    The last four are None where a mechanism has none, so that a smaller program is compiled for it.
+    The last five are None where a mechanism has none, so that a smaller program is compiled for it.
     """
 
     pairs: Ints
@@ -102,6 +103,7 @@ class Contacts(NamedTuple):
     heights: Floats | None
     boxes: Ints | None
     rounds: Ints | None
+    ovals: Ints | None
     hulls: Hulls | None
 
 

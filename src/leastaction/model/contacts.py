@@ -84,6 +84,7 @@ class _Tables:
     flat: dict[int, str] = field(default_factory=dict)
     hulls: list[tuple[int, Hull]] = field(default_factory=list)
     boxes: dict[int, int] = field(default_factory=dict)
+    larger: dict[tuple[str, float], list[str]] = field(default_factory=dict)
 
     def add_shape(self, code: int, row: int, frame: FloatArray, size: Any, reach: float, *counts: int) -> int:
         """Append a shape and return its number."""
@@ -202,6 +203,13 @@ def _finish(out: _Tables) -> ContactTable:
     codes = [(out.shapes[s][cl.CODE], out.shapes[t][cl.CODE]) for s, t, _ in out.pairs]
     boxes = [k for k, code in enumerate(codes) if code == (cl.BOX, cl.BOX)]
     rounds = [k for k, (one, two) in enumerate(codes) if one in (cl.CAPSULE, cl.CYLINDER) and two <= cl.BOX]
+    for (what, margin), pairs in out.larger.items():
+        more = f" and {len(pairs) - 1} more" if len(pairs) > 1 else ""
+        out.notes.append(
+            f"{pairs[0]}{more}: the margin of {margin:g} m makes the {what} larger on all sides, so that its edges and "
+            "corners touch up to 0.73 of it too early."
+        )
+    ovals = [k for k, (one, two) in enumerate(codes) if one > cl.SPHERE and two == cl.OVAL]
     contacts = cl.Contacts(
         np.array(out.pairs, dtype=np.int64).reshape(-1, 3),
         np.array(out.numbers, dtype=float).reshape(-1, 2),
@@ -211,6 +219,7 @@ def _finish(out: _Tables) -> ContactTable:
         np.array(out.heights, dtype=float) if out.heights else None,
         np.array(boxes, dtype=np.int64) if boxes else None,
         np.array(rounds, dtype=np.int64) if rounds else None,
+        np.array(ovals, dtype=np.int64) if ovals else None,
         _hull_tables(out) if any(two == cl.HULL for _, two in codes) else None,
     )
     return ContactTable(contacts, tuple(out.names), int(contacts.pairs[:, 2].sum()), tuple(out.notes))
@@ -284,63 +293,46 @@ def _add_pair(
         for t in sides[1]:
             _check_touch(out, s, t, where)
             one, two = (s, t) if pair.margin == 0 else _thickened(out, s, t, pair.margin, where)
-            # a box meets a hull as one
-            if {out.shapes[one][cl.CODE], out.shapes[two][cl.CODE]} == {cl.BOX, cl.HULL}:
+            # a box meets hulls and ellipsoids as its own hull
+            kinds = {out.shapes[one][cl.CODE], out.shapes[two][cl.CODE]}
+            if kinds in ({cl.BOX, cl.HULL}, {cl.BOX, cl.OVAL}):
                 one, two = (out.box_as_hull(k) if out.shapes[k][cl.CODE] == cl.BOX else k for k in (one, two))
             out.add_pair(one, two, pair.friction, pair.restitution, (pair.a, pair.b))
 
 
+_EXACT = (cl.HALF_SPACE, cl.SPHERE, cl.CAPSULE)
+_LARGER = {cl.CYLINDER: "cylinder", cl.BOX: "box", cl.OVAL: "ellipsoid"}
+
+
 def _thickened(out: _Tables, s: int, t: int, margin: float, where: str) -> tuple[int, int]:
-    """The two shapes with one of them thicker by the margin: the flat ground raised, or a sphere or capsule."""
-    exact = (cl.HALF_SPACE, cl.SPHERE, cl.CAPSULE)
-    k = next((k for code in exact for k in (s, t) if out.shapes[k][cl.CODE] == code), None)
+    """The two shapes with one of them thicker by the margin: the flat ground raised, or a round shape, else a solid."""
+    k = next((k for code in (*_EXACT, *_LARGER) for k in (s, t) if out.shapes[k][cl.CODE] == code), None)
     if k is None:
         raise ModelError(
-            f"{where}: a margin needs flat ground, a sphere or a capsule on one side; set it to zero or change a shape."
+            f"{where}: a margin needs flat ground or a solid that is no mesh on one side; set it to zero or change a "
+            "shape."
         )
+    if out.shapes[k][cl.CODE] in _LARGER:
+        out.larger.setdefault((_LARGER[out.shapes[k][cl.CODE]], margin), []).append(where)
     if (k, margin) not in out.thicker:
         frame, sizes = np.eye(4), out.frames[k][12:15].copy()
         frame[:3, :3], frame[:3, 3] = out.frames[k][:9].reshape(3, 3), out.frames[k][9:12]
         if out.shapes[k][cl.CODE] == cl.HALF_SPACE:
             frame[:3, 3] += margin * frame[:3, 2]
         else:
-            sizes[0] += margin
-        reach = float(out.frames[k][15]) + margin
+            sizes[: 3 if out.shapes[k][cl.CODE] in _LARGER else 1] += margin
+        reach = float(out.frames[k][15]) + np.sqrt(3.0) * margin
         out.thicker[k, margin] = out.add_shape(out.shapes[k][cl.CODE], out.shapes[k][1], frame, sizes, reach)
     thick = out.thicker[k, margin]
     return (thick, t) if k == s else (s, thick)
 
 
-_SOLID = (cl.SPHERE, cl.CAPSULE, cl.CYLINDER, cl.BOX, cl.HULL)
-_SMOOTH = ((cl.POINT_SET, cl.OVAL), (cl.SPHERE, cl.OVAL))
-_WORDS = {
-    cl.POINT_SET: "points",
-    cl.SPHERE: "a sphere",
-    cl.CAPSULE: "a capsule",
-    cl.CYLINDER: "a cylinder",
-    cl.BOX: "a box",
-    cl.OVAL: "an ellipsoid",
-    cl.HULL: "a mesh",
-}
-
-
 def _check_touch(out: _Tables, s: int, t: int, where: str) -> None:
-    """Refuse pairs of shapes between which there is no gap function."""
-    one, two = sorted((s, t), key=lambda shape: out.shapes[shape][cl.CODE])
-    codes = out.shapes[one][cl.CODE], out.shapes[two][cl.CODE]
-    # the ground touches all; points by hand touch every solid; flat meshes touch only the ground, ellipsoids balls too
-    if codes[1] in (cl.HALF_SPACE, cl.HEIGHTS):
-        return
-    for k in (one, two):
-        if k in out.flat:
-            raise ModelError(f"{where}: {out.flat[k]}")
-    if codes in _SMOOTH or (codes[1] in _SOLID and codes[0] != cl.OVAL):
-        return
-    what = " and ".join(_WORDS[code] for code in codes)
-    raise ModelError(
-        f"{where}: {what} cannot touch, ellipsoids touch the ground, spheres and points only; give "
-        "the bodies spheres, capsules, cylinders or boxes, or points= on the first body."
-    )
+    """Refuse what has no inside where it does not meet the ground."""
+    if not {out.shapes[s][cl.CODE], out.shapes[t][cl.CODE]} & {cl.HALF_SPACE, cl.HEIGHTS}:
+        for k in (s, t):
+            if k in out.flat:
+                raise ModelError(f"{where}: {out.flat[k]}")
 
 
 def _shapes(out: _Tables, mechanism: Mechanism, places: dict[str, Place], name: str) -> dict[int, int]:
