@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.io.notes import Notes
+from leastaction.io.notes import Notes, located
 from leastaction.io.urdf_extensions import first
 from leastaction.io.xml import Element
 from leastaction.model.checks import WORLD, FloatArray
@@ -67,7 +67,8 @@ def read_origin(element: Element, notes: Notes | None = None) -> FloatArray:
         return np.eye(4)
     if "quat_xyzw" in origin.attrib:
         raise origin.error("quat_xyzw is not part of URDF 1.0; give rpy.")
-    return pose(xyz=origin.numbers("xyz", 3, _ZERO), rpy=origin.numbers("rpy", 3, _ZERO))
+    with located(origin):
+        return pose(xyz=origin.numbers("xyz", 3, _ZERO), rpy=origin.numbers("rpy", 3, _ZERO))
 
 
 def read_inertial(link: Element, how: str, notes: Notes) -> MassProperties | None:
@@ -86,17 +87,16 @@ def read_inertial(link: Element, how: str, notes: Notes) -> MassProperties | Non
     if mass < 0:
         raise value.error(f"the mass is negative: {mass}.")
     frame = read_origin(inertial)
-    if given is None:
-        return MassProperties(mass, frame[:3, 3], np.zeros((3, 3)))
-    # inertia in the axes of its own origin
-    xx, xy, xz, yy, yz, zz = (given.number(key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
-    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    # into link axes; left alone to the last bit where the axes are the same
-    R = frame[:3, :3]
-    if not np.array_equal(R, np.eye(3)):
-        I = R @ I @ R.T
-        I = 0.5 * (I + I.T)
-    return MassProperties(mass, frame[:3, 3], I)
+    I = np.zeros((3, 3))
+    if given is not None:
+        xx, xy, xz, yy, yz, zz = (given.number(key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+        I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    with located(inertial):
+        made = MassProperties(mass, np.zeros(3), I)
+        # into link axes; left alone to the last bit where the axes are the same
+        if np.array_equal(frame[:3, :3], np.eye(3)):
+            return MassProperties(mass, frame[:3, 3], made.inertia)
+        return made.transformed(frame)
 
 
 @dataclass

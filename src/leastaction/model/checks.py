@@ -74,16 +74,22 @@ def check_array(value: Any, where: str) -> FloatArray:
     try:
         raw = np.asarray(value)
     except (ValueError, TypeError) as error:
-        raise ModelError(f"{where}: expected numbers, got {value!r}.") from error
+        raise ModelError(f"{where}: expected numbers, got {_shown(value)}.") from error
     if raw.dtype.kind not in "iuf":
         if raw.size == 0 and raw.dtype.kind == "O":
             return np.zeros(raw.shape)
-        raise ModelError(f"{where}: expected numbers, got {value!r}.")
+        raise ModelError(f"{where}: expected numbers, got {_shown(value)}.")
     array = raw.astype(float)
     # NaN fails the comparison as well
     if not (np.abs(array) <= LARGEST).all():
-        raise ModelError(f"{where}: every number must be finite and below {LARGEST:.0e}, got {value!r}.")
+        raise ModelError(f"{where}: every number must be finite and below {LARGEST:.0e}, got {_shown(value)}.")
     return array
+
+
+def _shown(value: Any, length: int = 200) -> str:
+    """A value in one line, not too long."""
+    line = " ".join(repr(value).split())
+    return line if len(line) <= length else line[: length - 3] + "..."
 
 
 def check_number(

@@ -46,7 +46,7 @@ def _between(rng: np.random.Generator, low: float, high: float, half: float) -> 
         low = high - 2.0 * half
     elif np.isinf(high):
         high = low + 2.0 * half
-    return float(rng.uniform(low, high))
+    return low + (high - low) * float(rng.uniform())
 
 
 def _rotation(rng: np.random.Generator, largest: float) -> FloatArray:
