@@ -399,9 +399,7 @@ def test_contact(mjcf):
         f'<body name="a"><freejoint/>{BALL}</body><body name="b"><freejoint/>{BALL}</body></worldbody>'
         '<contact><exclude body1="a" body2="b"/></contact>'
     )
-    with pytest.raises(la.ModelError, match=r"second plane .*allow=\(\"contacts\",\)"):
-        la.load(path)
-    m = la.load(path, allow=("contacts",))
+    m = la.load(path)
     # the larger of the plane's 0.7 and the 1 that geoms have by default
     assert m.ground.friction == 1.0
     angle = np.deg2rad(30)
@@ -415,10 +413,10 @@ def test_contact(mjcf):
     }
     with pytest.raises(la.UnsupportedError, match=r'without\("contacts"\)'):
         la.simulate(m.build(), dt=0.01, duration=0.1, method=la.Galerkin(2))
-    assert [shape.name for shape in m.bodies["world/geoms"].shapes] == ["step"]
-    text = "\n".join(m.notes)
-    assert "a second plane" in text
-    assert "2 contact pairs" in text
+    # the second plane is a shape
+    assert [shape.kind for shape in m.bodies["world/geoms"].shapes] == ["plane", "box"]
+    assert m.bodies["world/geoms"].shapes[0].at[2, 3] == -5.0
+    assert "2 contact pairs" in "\n".join(m.notes)
 
 
 def test_contact_pairs_follow_the_rules_of_mujoco(mjcf):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.contact import layout as cl
+from leastaction.reference.contact_samples import Touching
 
 from .mujoco_oracle import our_touches, shape_of
 
@@ -79,16 +82,46 @@ def test_what_contact_here_has_not_is_refused(mjcf, case, word, reason):
     assert any(note.startswith(f"allowed by '{word}'") for note in m.notes)
 
 
-def test_height_field_is_refused(mjcf):
+FIELD = (
+    '<asset><hfield name="h" nrow="3" ncol="4" size="1.5 1 .2 .1" elevation="0 1 2 3  1 4 2 0  2 2 1 1"/></asset>'
+    '<worldbody><geom name="floor" type="hfield" hfield="h" pos="0.1 0.2 0.3" euler="0 0 20"/>'
+)
+
+
+def test_height_fields_and_planes_are_as_far_as_in_mujoco(mjcf):
+    rng = np.random.default_rng(1)
     text = (
-        '<asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 .1" elevation="0 0 0 0"/></asset><worldbody>'
-        '<geom name="floor" type="hfield" hfield="h"/><body pos="0 0 1"><freejoint/>'
-        '<geom size=".1"/></body></worldbody>'
+        FIELD
+        + '<geom type="plane" size="0 0 1" pos="0 0 -1"/><geom name="wall" type="plane" size="1 1 1" euler="0 90 0"'
     )
-    with pytest.raises(
-        la.ModelError, match=r'<geom name="floor">: .*hfield.*add_ground\(heights=.*allow=\("contacts",\)'
-    ):
-        la.load(mjcf(text))
+    text += ' pos="-2 0 0"/><body name="ball" pos="0 0 1"><freejoint/><geom size=".1" margin="10"/></body></worldbody>'
+    m = la.load(mjcf(text.replace(' margin="10"', "")))
+    assert [shape.kind for shape in m.bodies["world/geoms"].shapes] == ["heights", "plane"]
+    assert any("a height field without sides and bottom" in note for note in m.notes)
+    found = Touching(m, {"ball": np.eye(4)})
+    mj = mujoco.MjModel.from_xml_string(f"<mujoco>{text}</mujoco>")
+    data = mujoco.MjData(mj)
+    names = [mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_GEOM, g) for g in range(mj.ngeom)]
+    for p in rng.uniform([-0.9, -0.6, 0.55], [1.0, 0.8, 0.75], (20, 3)):
+        data.qpos[:3] = p
+        mujoco.mj_forward(mj, data)
+        theirs = {}
+        for contact in data.contact:
+            name = names[contact.geom[0]] or "plane"
+            theirs[name] = min(theirs.get(name, np.inf), contact.dist)
+        found.put({"ball": la.pose(xyz=p)})
+        found.find()
+        ours = {}
+        for k in range(found.count):
+            pair = found.table.contacts.pairs[found.ints[k, 3]]
+            s = found.table.contacts.shapes[pair[1]]
+            code = "floor" if s[0] == cl.HEIGHTS else ("plane" if abs(found.normal[k, 2]) > 0.5 else "wall")
+            ours[code] = min(ours.get(code, np.inf), found.gap[k])
+        assert ours["plane"] == pytest.approx(theirs["plane"], abs=1e-12)
+        assert ours["wall"] == pytest.approx(theirs["wall"], abs=1e-12)
+        # by iterations in MuJoCo
+        assert ours["floor"] > 0.0
+        assert ours["floor"] == pytest.approx(theirs["floor"], abs=1e-6)
 
 
 def test_plane_on_a_fixed_body_is_the_ground(mjcf):

@@ -68,6 +68,7 @@ def read_mjcf(
     # what is refused or honoured by a flag, before anything is built
     settings = mjcf_joints.read_settings(source, notes)
     touches = None if "contact" in settings.off else mjcf_contacts.touching(source)
+    mjcf_contacts.find_ground(source, notes, touches or [])
     with located(root):
         m = Mechanism(name or model_name or path.stem, gravity=settings.gravity)
     _add_bodies(m, source, settings, notes)

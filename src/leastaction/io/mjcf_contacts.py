@@ -56,9 +56,8 @@ def add_contacts(m: Mechanism, source: Source, touches: list[Touch] | None, note
     if touches is None:
         return
     _check_effects(source, notes, touches)
-    # planes are the ground; what is neither plane nor shape cannot touch
-    places = shape_places(source)
-    ground = _ground(source, notes, touches)
+    # what is neither the ground nor a shape cannot touch
+    places, ground = shape_places(source), source.ground
     kept: list[Touch] = []
     dropped: dict[int, None] = {}
     for touch in touches:
@@ -66,11 +65,7 @@ def add_contacts(m: Mechanism, source: Source, touches: list[Touch] | None, note
         dropped.update(dict.fromkeys(lost))
         kept += [] if lost else [touch]
     for g in dropped:
-        if not _is_plane(source, g) or source.mj.body_weldid[source.mj.geom_bodyid[g]] != 0:
-            kind = _kind(source, g)
-            what = f"contact with a {kind} is not supported here"
-            advice = "; give the ground by m.add_ground(heights=...)" if kind == "hfield" else ""
-            notes.unless_allowed("contacts", _error(source, g, f"{what}{advice}."))
+        notes.unless_allowed("contacts", _error(source, g, f"contact with a {_kind(source, g)} is not supported here."))
     _add_ground(m, source, notes, [t for t in kept if ground in (t.g, t.h)], ground, places)
     _add_pairs(m, source, notes, [t for t in kept if ground not in (t.g, t.h)], places)
     _exclude(m, source)
@@ -163,22 +158,24 @@ def _check_effects(source: Source, notes: Notes, touches: list[Touch]) -> None:
         notes.unless_allowed("contacts", _error(source, int(mj.pair_geom1[p]), "adhesion of a pair is not supported."))
 
 
-def _ground(source: Source, notes: Notes, touches: list[Touch]) -> int | None:
-    """The fixed plane that is the ground, None if there is none."""
+def find_ground(source: Source, notes: Notes, touches: list[Touch]) -> None:
+    """The first fixed plane that touches anything is the ground; further ones, and height fields, are shapes."""
     mj = source.mj
     met = {k for touch in touches for k in (touch.g, touch.h)}
-    ground = None
     for g in range(mj.ngeom):
-        if not _is_plane(source, g) or mj.body_weldid[mj.geom_bodyid[g]] != 0:
+        plane = _is_plane(source, g)
+        if not (plane or _kind(source, g) == "hfield") or mj.body_weldid[mj.geom_bodyid[g]] != 0:
             continue
         if g not in met:
-            notes.add(f"{geom_label(source, g)}: a plane that touches nothing; not kept.")
-        elif ground is None:
-            ground = g
+            if plane:
+                notes.add(f"{geom_label(source, g)}: a plane that touches nothing; not kept.")
+        elif plane and source.ground is None:
+            source.ground = g
         else:
-            what = f"{notes.file}: {geom_label(source, g)}: a second plane cannot be kept beside the ground."
-            notes.unless_allowed("contacts", ModelError(what))
-    return ground
+            source.terrain.add(g)
+            if not plane:
+                what = "a height field without sides and bottom; beyond its border it goes on in straight lines"
+                notes.add(f"{geom_label(source, g)}: {what}.")
 
 
 def _add_ground(

@@ -14,6 +14,7 @@ from leastaction.model.checks import WORLD, FloatArray
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.pose import pose
 from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Shape, Sphere
+from leastaction.model.terrain import Heights, Plane
 
 _DEFAULT_COLOR = (0.5, 0.5, 0.5, 1.0)
 
@@ -48,7 +49,7 @@ def shape_places(source: Source) -> dict[int, int]:
     out: dict[int, int] = {}
     counts: dict[int, int] = {}
     for g in range(source.mj.ngeom):
-        if int(source.mj.geom_type[g]) in _solids():
+        if int(source.mj.geom_type[g]) in _solids() or g in source.terrain:
             b = int(source.mj.geom_bodyid[g])
             out[g] = counts.get(b, 0)
             counts[b] = out[g] + 1
@@ -71,8 +72,9 @@ def body_shapes(source: Source, b: int, notes: Notes) -> list[Shape]:
     out: list[Shape] = []
     for g in range(first, first + count):
         kind = mujoco.mjtGeom(int(source.mj.geom_type[g]))
-        # fixed planes are grounds, see add_contacts
-        if kind == mujoco.mjtGeom.mjGEOM_PLANE and source.mj.body_weldid[b] == 0:
+        # the ground, and planes that touch nothing
+        fixed = kind == mujoco.mjtGeom.mjGEOM_PLANE and source.mj.body_weldid[b] == 0
+        if fixed and g not in source.terrain:
             continue
         shape = _shape(source, g, kind)
         if shape is None:
@@ -111,9 +113,26 @@ def _shape(source: Source, g: int, kind: Any) -> Shape | None:
         return Capsule(size[0], 2.0 * size[1], **common)
     if kind == mujoco.mjtGeom.mjGEOM_ELLIPSOID:
         return Ellipsoid(size, **common)
+    if kind == mujoco.mjtGeom.mjGEOM_PLANE and g in source.terrain:
+        return Plane(2.0 * float(size[:2].max()) or 10.0, **common)
+    if kind == mujoco.mjtGeom.mjGEOM_HFIELD and g in source.terrain:
+        return _field(mj, int(mj.geom_dataid[g]), common)
     if kind == mujoco.mjtGeom.mjGEOM_MESH:
         return _mesh(mj, int(mj.geom_dataid[g]), common)
     return None
+
+
+def _field(mj: Any, i: int, common: dict[str, Any]) -> Heights:
+    """A height field: MuJoCo's rows go along y, its columns along x, and its data from 0 to 1.
+
+    MuJoCo cuts its cells along the other diagonal, so the grid is turned by a quarter.
+    """
+    rows, columns = int(mj.hfield_nrow[i]), int(mj.hfield_ncol[i])
+    first = int(mj.hfield_adr[i])
+    data = mj.hfield_data[first : first + rows * columns].reshape(rows, columns).astype(float)
+    x, y, top, _ = mj.hfield_size[i]
+    common = {**common, "at": common["at"] @ pose(rpy=(0.0, 0.0, 0.5 * np.pi))}
+    return Heights(top * data[:, ::-1], np.array([2.0 * y / (rows - 1), 2.0 * x / (columns - 1)]), **common)
 
 
 def _mesh(mj: Any, i: int, common: dict[str, Any]) -> Mesh:

@@ -17,11 +17,17 @@ class Source:
         root: outermost element of the main file.
         elements: every element of every file of the model.
         mj: the compiled ``mujoco.MjModel``.
+
+    Attributes:
+        ground: the geom of the fixed plane that is the ground, or None; set by ``mjcf_contacts.find_ground``.
+        terrain: geoms of further fixed planes and of height fields that something touches.
     """
 
     def __init__(self, root: Element, elements: list[Element], mj: Any) -> None:
         self.root = root
         self.mj = mj
+        self.ground: int | None = None
+        self.terrain: set[int] = set()
         self.bodies = body_names(mj)
         self.joints = joint_names(mj)
         # named elements by what they are; the children of equality, tendon and actuator have many tags

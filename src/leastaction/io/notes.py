@@ -13,7 +13,7 @@ ALLOW = {
     "activation": "MJCF: a filter between the input of an actuator and its force; allowed, the force follows at once",
     "actuators": "MJCF: an actuator of another law, or not on one coordinate of a joint; allowed, it is dropped",
     "armature": "MJCF: armature where it has no meaning here (free joints)",
-    "contacts": "MJCF: a second plane, a height field, a plane on a moving body; adhesion, moving surfaces; friction "
+    "contacts": "MJCF: adhesion, moving surfaces; friction "
     "of two sizes; allowed, it touches nothing or has no such effect",
     "effort": "MJCF: bounds of a joint's or servo's force that are not symmetric; allowed, there is no bound",
     "equality": "MJCF: an equality constraint of a tendon through space, of powers of a sum of joints, or of "
