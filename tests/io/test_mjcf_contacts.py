@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import leastaction as la
 from leastaction.contact import layout as cl
 from leastaction.reference.contact_samples import Touching
+from leastaction.run.observe import left_out
 
 from .mujoco_oracle import our_touches, shape_of
 
@@ -68,8 +71,6 @@ def test_touches_as_in_mujoco(mjcf, name):
 @pytest.mark.parametrize(
     ("case", "word", "reason"),
     [
-        ({"box": 'condim="4"'}, "torsion", "condim 4"),
-        ({"box": 'condim="6"'}, "torsion", "condim 6"),
         ({"more": PAIR.replace("0.05 0.05", "0.05 0.5")}, "contacts", "not the same in all directions"),
         ({"box": 'surfacevel="1 0 0 0 0 0"'}, "contacts", "surfacevel"),
     ],
@@ -80,6 +81,18 @@ def test_what_contact_here_has_not_is_refused(mjcf, case, word, reason):
         la.load(path)
     m = la.load(path, allow=(word,))
     assert any(note.startswith(f"allowed by '{word}'") for note in m.notes)
+
+
+@pytest.mark.parametrize("condim", [4, 6])
+def test_torsional_and_rolling_friction_are_left_out_with_a_word(mjcf, condim):
+    path = mjcf(scene({"box": f'condim="{condim}"'}))
+    m = la.load(path)
+    (note,) = (note for note in m.notes if note.startswith("left out: "))
+    assert re.search(rf'model.xml:\d+: <geom name="\w">: .*condim {condim} .*sliding friction is kept', note)
+    # reports of runs with contact repeat it, unless it is allowed
+    assert left_out(m.build()) == [note]
+    assert left_out(m.without("contacts").build()) == []
+    assert left_out(la.load(path, allow="torsion").build()) == []
 
 
 FIELD = (

@@ -134,7 +134,7 @@ def _mixed(mj: Any, g: int, h: int) -> Touch:
 
 
 def _check_effects(source: Source, notes: Notes, touches: list[Touch]) -> None:
-    """Refuse what contact here does not have, unless it is allowed."""
+    """Refuse what contact here does not have, unless it is allowed; torsion and rolling are left out with a word."""
     mj = source.mj
     twisting = [t for t in touches if (t.condim >= 4 and t.friction[2] > 0) or (t.condim >= 6 and t.friction[3:].any())]
     if twisting:
@@ -142,7 +142,9 @@ def _check_effects(source: Source, notes: Notes, touches: list[Touch]) -> None:
         g = t.g if mj.geom_condim[t.g] >= 4 else t.h
         what = f"condim {t.condim} with {geom_label(source, t.h if g == t.g else t.g)}: torsional and rolling friction"
         count = f"{len(twisting)} pairs of geoms have" if len(twisting) > 1 else "one pair of geoms has"
-        notes.unless_allowed("torsion", _error(source, g, f"{what} are not supported; {count} such."))
+        notes.left_out(
+            "torsion", str(_error(source, g, f"{what} are left out, sliding friction is kept; {count} such."))
+        )
     for t in touches:
         if t.condim >= 3 and t.friction[0] != t.friction[1]:
             what = f"friction {t.friction[0]:g} and {t.friction[1]:g} with {geom_label(source, t.h)}"

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from leastaction.errors import ModelError
 from leastaction.io.xml import Element
+from leastaction.model.mechanism import LEFT_OUT
 
 ALLOW = {
     "mimic": "URDF: a joint that follows another one is coupled to it; allowed, it moves on its own",
@@ -26,7 +27,8 @@ ALLOW = {
     "nonlinear": "MJCF: stiffness or damping with polynomial terms, springs that yield",
     "plugins": "MJCF: forces of plugins",
     "tendon": "MJCF: tendons with stiffness, damping, friction, armature or limits",
-    "torsion": "MJCF: torsional and rolling friction of contacts (condim 4 and 6); allowed, sliding friction is kept",
+    "torsion": "MJCF: torsional and rolling friction of contacts (condim 4 and 6), which is left out; allowed, the "
+    "reports of runs do not repeat it",
 }
 """Names for ``allow=``: what changes the motion, cannot be honoured, and is dropped only on request."""
 
@@ -73,6 +75,10 @@ class Notes:
         if name not in self.allow:
             raise ModelError(f'{error} To load it all the same, give allow=("{name}",).') from error
         self.add(f"allowed by {name!r}: {error}")
+
+    def left_out(self, name: str, text: str) -> None:
+        """Note what changes the motion little and is left out; the report of every run repeats it, unless allowed."""
+        self.add(f"allowed by {name!r}: {text}" if name in self.allow else f"{LEFT_OUT}{text}")
 
     def lines(self) -> list[str]:
         """All notes, in order."""

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Actuator", "Body", "ContactPair", "Frame", "Ground", "Joint", "Mechanism"]
 
+LEFT_OUT = "left out: "
+"""How a note on contact begins that the report of every run repeats."""
+
 FEATURES = (
     "friction", "damping", "limits", "armature", "contacts", "constraints", "couplings", "forces", "stiffness",
     "actuators",

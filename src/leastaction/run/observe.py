@@ -12,6 +12,7 @@ from leastaction.model.actuation import servo_bound, servo_forces, servo_rates
 from leastaction.model.checks import FloatArray, quoted
 from leastaction.model.configuration import retract
 from leastaction.model.joints import layout
+from leastaction.model.mechanism import LEFT_OUT
 from leastaction.model.model import Model, State, check_determined, check_model
 from leastaction.model.tables import flat_pose
 from leastaction.spatial import quaternion
@@ -39,6 +40,11 @@ def constraint_error(model: Model, q: FloatArray) -> FloatArray:
             at = quantities.frame_poses(model, q, list(constraint.bodies))
             out = np.maximum(out, [np.abs(constraint.value(at[r])).max() for r in range(len(q))])
     return out
+
+
+def left_out(model: Model) -> list[str]:
+    """Notes on what the file of a mechanism says of contact and its model does not have."""
+    return [note for note in model.mechanism.notes if note.startswith(LEFT_OUT)] if "contact" in model.features else []
 
 
 def untouched(model: Model) -> list[str]:

@@ -20,7 +20,7 @@ from leastaction.model.files import check_path, check_writable
 from leastaction.model.model import Model, State
 from leastaction.run.choice import method_for
 from leastaction.run.controls import as_control, given_control
-from leastaction.run.observe import closed_key, limits_crossed, opened, untouched
+from leastaction.run.observe import closed_key, left_out, limits_crossed, opened, untouched
 from leastaction.run.progress import Progress
 from leastaction.run.registry import check_supported
 from leastaction.run.report import Report
@@ -88,7 +88,7 @@ def simulate(
     chosen, why = method_for(model, state, float(lengths.max()) if len(lengths) else None, method, "simulate")
     state, closed = closed_key(model, state)
     check_first(model, state)
-    notes = [*untouched(model), *([closed] if closed else []), *chosen.notes(model, state)]
+    notes = [*left_out(model), *untouched(model), *([closed] if closed else []), *chosen.notes(model, state)]
     run = Trajectory(
         model=model,
         method=chosen,
