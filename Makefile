@@ -6,7 +6,7 @@ PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --ed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo browser test test-slow fuzz lint docs bench clean
+.PHONY: help env demo browser test test-slow fuzz lint docs bench wheel clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -80,6 +80,12 @@ docs: $(VENV)/.docs  ## write the documentation to build/docs
 
 bench: $(VENV)/.test  ## measure speed against Pinocchio and MuJoCo
 	@$(BIN)/leastaction bench
+
+# The wheel brings machine code for common processors, so that a first run compiles nothing.
+wheel: $(VENV)/.run  ## build dist/*.whl, with compiled code inside
+	@$(BIN)/leastaction warmup --store --processes 2
+	@$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls -l dist/*.whl
 
 clean:  ## remove the environment and everything that was generated
 	rm -rf $(VENV) build dist out .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache

@@ -168,6 +168,27 @@ def warm_up(console: Any, form: str | None = None, processes: int = 1) -> list[D
     return out
 
 
+def make_store(console: Any, path: Path | None = None, processes: int = 1) -> Path:
+    """Compile everything for the baseline of this kind of machine, and pack it into a store; by default the package's.
+
+    Raises:
+        ModelError: there is no baseline for this kind of machine.
+    """
+    from leastaction.jit.store import baseline, store_path, write_store
+
+    path = store_path() if path is None else path
+    with tempfile.TemporaryDirectory() as folder:
+        # Numba reads its settings once, so that another process compiles
+        nothing = Path(folder, "no store")
+        more = {"LEASTACTION_CACHE_DIR": folder, "LEASTACTION_STORE": str(nothing), **baseline()}
+        command = [sys.executable, "-m", "leastaction", "warmup", "--processes", str(processes)]
+        subprocess.run(command, check=True, env={**os.environ, **more})
+        count = write_store(Path(folder), path)
+    size = path.stat().st_size / 1e6
+    console.print(f"{count} programs, {size:.1f} MB: {path}", markup=False, soft_wrap=True)
+    return path
+
+
 def _shared(work: list[tuple[str, str]], processes: int) -> Iterator[Done]:
     """The jobs in several processes, each of which takes the next one; what one compiles the others wait for."""
     pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))

@@ -30,7 +30,7 @@ class Answer(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """Lines on the error stream, the note about compiling left out: it comes only where no cache is warm."""
-        return [line for line in self.err.splitlines() if not line.startswith("compiling kernels")]
+        return [line for line in self.err.splitlines() if not line.startswith("compiling, once")]
 
 
 Command = Callable[..., Answer]

@@ -53,10 +53,9 @@ def tell_notes(notes: Sequence[str], *, where: str) -> None:
 @contextmanager
 def say_when_compiling() -> Iterator[None]:
     """Say so in one line if a kernel has to be compiled inside the block."""
-    from leastaction.jit.decorators import announce_compilation
+    from leastaction.jit.notice import spoken_by
 
-    line = "compiling kernels, this happens once (about half a minute) ..."
-    with announce_compilation(lambda name: tell(line)):
+    with spoken_by(tell):
         yield
 
 

@@ -5,8 +5,9 @@ helper would silently run old code. The machine code of each module with entry p
 by the module and by a hash of its own source and of all kernel sources it imports, directly or not: an edit compiles
 again what it can reach, and nothing else. The folders lie in the user's cache folder, so that a second environment or
 checkout with the same sources compiles nothing; beside the package where that cannot be written; or where
-``LEASTACTION_CACHE_DIR`` says. Of several processes that need the same code at the same time one compiles it, and the
-others wait for the file.
+``LEASTACTION_CACHE_DIR`` says. What is not there is looked for in the store that an installed package may bring along
+(``jit.store``). Of several processes that need the same code at the same time one compiles it, and the others wait for
+the file.
 
 Every file begins with a checksum of the rest, which is looked at before anything of it is used: a damaged one counts as
 missing and is replaced. Machine code is trusted, so folders that others may write to are not used. Where nothing can be
@@ -15,12 +16,12 @@ written the program runs all the same, and says once that its code is not kept.
 
 from __future__ import annotations
 
-import ast
 import atexit
 import contextlib
 import hashlib
 import os
 import pickle
+import re
 import shutil
 import stat
 import tempfile
@@ -38,10 +39,15 @@ except ImportError:  # only POSIX has it; elsewhere each process compiles for it
 
 from numba.core.caching import Cache, CompileResultCacheImpl, IndexDataCacheFile, _CacheLocator
 
+from leastaction.jit.notice import compiling
+from leastaction.jit.store import open_store
+
 PACKAGE = Path(__file__).resolve().parent.parent
 ALWAYS = ("jit.decorators", "jit.compiler")  # how everything is compiled
 NEVER = ("jit.cache",)  # where it is kept is no part of it
 WEEKS = 14 * 86400.0
+# an import from the package, on one line or in parentheses; parsing all sources would take most of a second
+_IMPORT = re.compile(r"^[ \t]*from leastaction\.([\w.]+) import (\([^)]*\)|[^\n(]+)", re.MULTILINE)
 PATIENCE = 300.0  # seconds to wait for another process that compiles; one that hangs must not stop all
 
 
@@ -56,10 +62,8 @@ def _imports(module: str) -> tuple[str, ...]:
     """Modules of the package that the source of a module imports, without the package's own name."""
     file = _source_of(module)
     found = []
-    for node in ast.walk(ast.parse(file.read_text())) if file else ():
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("leastaction."):
-            start = str(node.module).partition(".")[2]
-            found += [start, *(f"{start}.{name.name}" for name in node.names)]
+    for start, names in _IMPORT.findall(file.read_text(encoding="utf-8")) if file else ():
+        found += [start, *(f"{start}.{name}" for name in re.findall(r"(?:^|[(,])\s*(\w+)", names))]
     return tuple(name for name in found if _source_of(name) and name not in NEVER)
 
 
@@ -188,7 +192,7 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
         return found[1] if found is not None and found[0] == key else None
 
     def _load_index(self) -> Any:
-        content = _whole(self._index_path)
+        content = _whole(self._read(self._index_path))
         if content is None:
             return {}
         version, stamp, overloads = content
@@ -198,7 +202,14 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
         self._write(self._index_path, (self._version, self._source_stamp, overloads))
 
     def _load_data(self, name: str) -> Any:
-        return _whole(self._data_path(name))
+        return _whole(self._read(self._data_path(name)))
+
+    def _read(self, path: str) -> bytes | None:
+        """Content of a file, or None."""
+        try:
+            return Path(path).read_bytes()
+        except OSError:
+            return None
 
     def _save_data(self, name: str, data: Any) -> None:
         self._write(self._data_path(name), data)
@@ -210,18 +221,59 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
             file.write(data)
 
 
-def _whole(path: str) -> Any:
-    """Content of a file of the cache; None if it is missing, cannot be read, or is not what was written."""
-    try:
-        data = Path(path).read_bytes()
-    except OSError:
-        return None
+class _StoredFile(_CheckedFile):
+    """The same of a store that came with the package, which nobody writes to."""
+
+    def save(self, key: Any, data: Any) -> None:
+        raise AssertionError("a store is read only")
+
+    def _read(self, path: str) -> bytes | None:
+        store, _ = open_store()
+        return store.read("/".join(Path(path).parts[-2:])) if store else None
+
+
+def _whole(data: bytes | None) -> Any:
+    """What was written into a file of the cache; None if it is missing or is not what was written."""
     size = hashlib.sha256().digest_size
-    return pickle.loads(data[size:]) if hashlib.sha256(data[size:]).digest() == data[:size] else None
+    if data is None or hashlib.sha256(data[size:]).digest() != data[:size]:
+        return None
+    return pickle.loads(data[size:])
+
+
+def _names_alone(library: Any) -> bytes:
+    """LLVM code that defines the public names of a library, and nothing else."""
+    import llvmlite.binding as llvm
+
+    module = library._get_module_for_linking()
+    public = [each for each in module.functions if not each.is_declaration and each.linkage != llvm.Linkage.internal]
+    lines = [f'define void @"{each.name}"() {{ unreachable }}' for each in public]
+    lines += [f'@"{each.name}" = global i8 0' for each in module.global_variables if not each.is_declaration]
+    return bytes(llvm.parse_assembly("\n".join(lines)).as_bitcode())
+
+
+def _not_to_link() -> Any:
+    """In place of the LLVM code of an entry."""
+    raise RuntimeError("entries are called from Python, not from compiled code")
 
 
 class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = [_Locator]  # noqa: RUF012  (the name and form are Numba's)
+
+    def reduce(self, result: Any) -> Any:
+        """Machine code alone: nothing links an entry, so its LLVM code and its annotations stay out.
+
+        They are three quarters of the bytes, and reading them takes as long as all the rest.
+        """
+        names = _names_alone(result.library)
+        (name, kind, (code, _)), *rest = super().reduce(result)
+        rest[5] = ""
+        return ((name, kind, (code, names)), *rest)
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """A compiled function from machine code."""
+        found = super().rebuild(target_context, payload)
+        found.library._get_module_for_linking = _not_to_link
+        return found
 
 
 class KernelCache(Cache):  # type: ignore[misc]
@@ -234,6 +286,7 @@ class KernelCache(Cache):  # type: ignore[misc]
         super().__init__(py_func)
         where = self._impl.locator
         self._cache_file = _CheckedFile(self._cache_path, self._impl.filename_base, where.get_source_stamp())
+        self._stored_file = _StoredFile(self._cache_path, self._impl.filename_base, where.get_source_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Machine code from the disk, or None: then this process compiles it, and others that need it wait."""
@@ -242,7 +295,21 @@ class KernelCache(Cache):  # type: ignore[misc]
             found = super().load_overload(sig, target_context)
             if found is not None:
                 self._release()
+        if found is None:
+            compiling(f"{self._py_func.__module__}.{self._py_func.__qualname__}")
         return found
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Machine code for this processor from the cache, else from the store."""
+        key = self._index_key(sig, target_context.codegen())
+        data = self._cache_file.load(key)
+        if data is None:
+            store, reason = open_store()
+            if store is not None:
+                data = self._stored_file.load((key[0], tuple(store.target), key[2]))
+            elif reason:
+                say_once(f"{reason}; it is compiled here instead.")
+        return None if data is None else self._impl.rebuild(target_context, data)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write machine code to the disk; who waits for it goes on. A disk that is full stops no run."""
