@@ -13,6 +13,8 @@ from fuzzing.generator import draw
 from fuzzing.plan import Plan
 from fuzzing.program import HEAD, Program
 from fuzzing.writing import SI, Setting, coordinates, write
+from leastaction.comparators.maximal_euler.method import MaximalEuler
+from leastaction.comparators.maximal_euler.rows import plan_of
 from leastaction.methods.base import Method
 from leastaction.run.registry import METHODS, check_supported, method_by_name
 
@@ -79,6 +81,9 @@ def honours(method: Method, model: la.Model) -> bool:
     """Whether a method takes a model."""
     try:
         check_supported(method, model)
+        if isinstance(method, MaximalEuler):
+            # bodies without mass that its poses cannot tell apart
+            plan_of(model)
     except la.UnsupportedError:
         return False
     # Gauss quadrature has no rows for loops
