@@ -31,7 +31,13 @@ def given_control(model: Model, control: Any, ctrl: Any, steps: int | None, wher
             raise ModelError(f"{where}: ctrl: a cfunc gives generalised forces; give it to control=.")
         if callable(ctrl):
             return lambda t, state: model.actuate(_returned_inputs(ctrl(t, state), model.nu))
-        return _held(model.actuate(ctrl), steps)
+        forces = model.actuate(ctrl)
+        if forces.ndim > 1 and steps is not None and len(forces) != steps:
+            raise ModelError(
+                f"{where}: ctrl has {len(forces)} rows for {steps} steps; give each actuator one number, or one for "
+                "each step."
+            )
+        return _held(forces, steps)
     if isinstance(control, Mapping):
         return _held(_by_joint(model, control, where), steps)
     if isinstance(control, list | tuple | np.ndarray) and np.shape(control) == (model.nv,):
