@@ -1,7 +1,5 @@
 """A motor turns the crank of a four-bar: the loop stays closed, and the power of the motor goes into the damper."""
 
-import numpy as np
-
 import leastaction as la
 
 m = la.models.four_bar()
