@@ -68,7 +68,7 @@ def test_axes_and_their_derivatives_against_differences():
 
     def probe(j, s):
         S, dS, ddS = np.zeros((2, 6)), np.zeros((2, 2, 6)), np.zeros((2, 3, 6))
-        Q = np.array(splines.probe(table, j, np.array(s, dtype=float), S, dS, ddS))
+        Q = np.array(splines.spline_probe(table, j, np.array(s, dtype=float), S, dS, ddS))
         return Q, S, dS, ddS
 
     for j, (name, s) in enumerate((("jb", [2.3]), ("jd", [0.7, 1.2]), ("jf", [-3.4]))):

@@ -37,7 +37,7 @@ def test_svi_has_the_residual_and_the_newton_direction_of_galerkin(branching):
     n, h = model.nv, 0.01
     x, p, z = rng.uniform(-1, 1, n), rng.normal(size=n), 0.01 * rng.normal(size=n)
     r, p1, A = np.zeros(n), np.zeros(n), np.zeros((n, n))
-    svi_step.probe(model.system, h, x, p, z, r, p1, A)
+    svi_step.svi_probe(model.system, h, x, p, z, r, p1, A)
     theirs, y = galerkin(model, 1, h, x[None], p[None], np.stack([0 * z, z], axis=1)[None])
     assert np.abs(r - theirs[0, :, 0]).max() < 1e-13 * np.abs(r).max()  # measured 9e-15 of it
     assert np.abs(np.linalg.solve(A, -r) - y[0]).max() < 1e-12 * np.abs(y).max()  # measured 8e-15 of it

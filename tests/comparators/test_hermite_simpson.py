@@ -32,7 +32,9 @@ def probe(tree, form, unknowns, what=0):
     model, x, u, _, control = tree
     rows, y = np.zeros((4, model.nv)), np.zeros((4, model.nv))
     implicit = form == "implicit"
-    assert hermite_simpson_step.probe(model.system, implicit, H, x, u, *unknowns, control, rows, y, what, 1)
+    assert hermite_simpson_step.hermite_simpson_probe(
+        model.system, implicit, H, x, u, *unknowns, control, rows, y, what, 1
+    )
     return rows, y
 
 

@@ -30,7 +30,7 @@ def measured(kind, row, pose_a, pose_b):
     P = np.array([np.concatenate([T[:3, :3].ravel(), T[:3, 3]]) for T in (pose_a, pose_b)])
     ints = np.array([[kind, 0, 1, 0]])
     out = [np.full(shape, np.nan) for shape in (1, (1, 3), (1, 6), (1, 6), (1, 3), (1, 3))]
-    contact_gap.gaps(ints, row[None], 1, P, *out)
+    contact_gap.contact_gaps(ints, row[None], 1, P, *out)
     return [value[0] for value in out]
 
 

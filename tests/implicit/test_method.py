@@ -80,7 +80,7 @@ def test_the_matrix_of_a_stage_is_the_derivative_of_its_residual(chart):
 
     def probe(xi):
         r, H, Kx, Ku = np.zeros(n), *(np.zeros((n, n)) for _ in range(3))
-        assert implicit_step.probe(one_form(model), charts, 0.2, gh, x, xi, xih, u, tau, none, none, r, H, Kx, Ku)
+        assert implicit_step.stage_probe(one_form(model), charts, 0.2, gh, x, xi, xih, u, tau, none, none, r, H, Kx, Ku)
         return r, H
 
     H = probe(xi)[1]

@@ -73,10 +73,10 @@ def test_mass_matrix_and_derivatives_of_lanes_equal_those_of_one(four):
     H = np.zeros((n, n, 4))
     entries.crba(tree, lanes(x), H, 1)
     wide = [np.zeros((n, n, 4)) for _ in range(3)] + [np.zeros((n, 6, 4))]
-    entries.derivatives(tree, lanes(x), lanes(u), lanes(a), *wide, 1)
+    entries.tree_derivatives(tree, lanes(x), lanes(u), lanes(a), *wide, 1)
     for k in range(4):
         one = [np.zeros((n, n)) for _ in range(3)] + [np.zeros((n, 6))]
-        entries.derivatives(tree, x[k], u[k], a[k], *one, 1)
+        entries.tree_derivatives(tree, x[k], u[k], a[k], *one, 1)
         # measured 3e-16
         assert np.abs(H[:, :, k] - one[2]).max() < 1e-14 * np.abs(one[2]).max()
         for left, right in zip(wide, one, strict=True):

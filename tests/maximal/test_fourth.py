@@ -210,5 +210,5 @@ def test_loops_stay_closed_at_every_node():
 
     gap, rate = np.zeros(model.constraint_size), np.zeros(model.constraint_size)
     memory = run.memory
-    legendre.gaps(model.system, 0.0, memory["past"][0], np.zeros(model.nv), gap, rate)
+    legendre.gaps_and_rates(model.system, 0.0, memory["past"][0], np.zeros(model.nv), gap, rate)
     assert np.abs(gap).max() < 1e-12  # measured 4e-16

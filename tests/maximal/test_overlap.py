@@ -105,7 +105,7 @@ def clearance(model: la.Model, x: np.ndarray) -> float:
     ints, floats = np.zeros((table.capacity, 4), dtype=np.int64), np.zeros((table.capacity, 24))
     n = features.find_contacts(table.contacts, P, 10.0, ints, floats)
     phi = np.zeros(n)
-    gap.gaps(ints, floats, n, P, phi, *(np.zeros((n, width)) for width in (3, 6, 6, 3, 3)))
+    gap.contact_gaps(ints, floats, n, P, phi, *(np.zeros((n, width)) for width in (3, 6, 6, 3, 3)))
     return float(phi.min())
 
 

@@ -32,7 +32,9 @@ def calls(n: int) -> dict[str, Callable[[], Any]]:
     given, lam = mask * rng.normal(size=n), np.zeros(0)
     place = bodies.rows, bodies.frames
     return {
-        "J x and Jdot x (Algorithm 5)": lambda: redmax_jacobian.products(system, bodies.carrier, q, v, *place, X, Y, Z),
+        "J x and Jdot x (Algorithm 5)": lambda: redmax_jacobian.jacobian_products(
+            system, bodies.carrier, q, v, *place, X, Y, Z
+        ),
         "J^T y (Algorithm 6)": lambda: redmax_jacobian.transposed(system, bodies.carrier, q, *place, W, out),
         "hybrid dynamics (Algorithm 9)": lambda: [
             redmax_solve.hybrid(system, bodies.spans, 0.0, q, v, nothing, given, mask, a, force, lam, lam)

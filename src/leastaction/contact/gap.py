@@ -165,7 +165,7 @@ def gap(kind, F, k, Ra, pa, Rb, pb):
 
 
 @entry
-def gaps(ints, F, count, P, phi, n, ga, gb, ca, cb):
+def contact_gaps(ints, F, count, P, phi, n, ga, gb, ca, cb):
     """Gaps (nc,), normals (nc, 3), derivatives (nc, 6), points (nc, 3) of the first ``count`` contacts at poses P."""
     for k in range(count):
         a, b = ints[k, 1], ints[k, 2]

@@ -159,7 +159,7 @@ def keep(contacts, out, found, kind, feature, body, b, foot, gap, n, e):
 
 
 @kernel
-def gap_of(sa, r, M, q):
+def gap_above(sa, r, M, q):
     """Gap and unit normal in the field's frame of a body whose centre is -q away from a nearest point."""
     length, g = math.sqrt(dot3(q, q)), scale3(-1.0, tmatvec(M, q))
     n, steep = unit_or(g, (0.0, 0.0, 1.0))
@@ -186,7 +186,7 @@ def face(contacts, out, found, feature, body, s, pose, M, A, B, C):
     if up < 0.0 or beta < -EDGE or gamma < -EDGE or beta + gamma > 1.0 + EDGE:
         return found
     foot = axpy3(beta, sub3(B[0], A[0]), axpy3(gamma, sub3(C[0], A[0]), A[0]))
-    gap, _ = gap_of(body[0], body[3], M, scale3(-up / nn, n))
+    gap, _ = gap_above(body[0], body[3], M, scale3(-up / nn, n))
     normal, _ = unit_or(tmatvec(M, n), (0.0, 0.0, 1.0))
     foot, normal = add3(c, matvec(R, foot)), matvec(R, normal)
     return keep(contacts, out, found, PLANE, feature, body, b, foot, gap, normal, normal)
@@ -204,7 +204,7 @@ def edge(contacts, out, found, feature, body, s, pose, M, A, B, C, D):
     q = axpy3(t, u, A[1])
     if dot3(sub3(C[1], A[1]), q) < -EDGE * uu or dot3(sub3(D[1], A[1]), q) < -EDGE * uu:
         return found
-    gap, n = gap_of(body[0], body[3], M, q)
+    gap, n = gap_above(body[0], body[3], M, q)
     # from below, an edge in a valley
     if n[2] <= 0.0 or not dot3(q, q) > 0.0:
         return found
@@ -225,7 +225,7 @@ def corner(contacts, out, found, feature, body, s, pose, M, y, i, j, A):
         u = sub3(q, A[1])
         if dot3(u, A[1]) < -EDGE * dot3(u, u):
             return found
-    gap, n = gap_of(body[0], body[3], M, A[1])
+    gap, n = gap_above(body[0], body[3], M, A[1])
     if n[2] <= 0.0 or not dot3(A[1], A[1]) > 0.0:
         return found
     foot, n = add3(c, matvec(R, A[0])), matvec(R, n)

@@ -118,7 +118,7 @@ def oval_gap(B, xa, xb, e, rb):
 
 
 @kernel
-def spread(k, m, x):
+def spread_along(k, m, x):
     """``sum_j m_j k_j (k_j . x)``."""
     return axpy3(m[0] * dot3(k[0], x), k[0], axpy3(m[1] * dot3(k[1], x), k[1], scale3(m[2] * dot3(k[2], x), k[2])))
 
@@ -140,9 +140,9 @@ def oval_rows(F, i, Ra, xa, xb, e, ca, fa, fb):
     fw = axpy3(rb / length, axpy3(-dot3(n, fb), n, fb), fw)
     # by d and by e through w, with the constraint w^T C w = 1
     Cw, Ce = times_square(B, w), times_square(B, e)
-    z, Mw = spread(k, m, fw), spread(k, m, w)
+    z, Mw = spread_along(k, m, fw), spread_along(k, m, w)
     share = dot3(fw, Mw) / dot3(Cw, Mw)
-    z = axpy3(-share, spread(k, m, Cw), z)
+    z = axpy3(-share, spread_along(k, m, Cw), z)
     f_d = axpy3(along, e, z)
     turn = dot3(z, Ce) + share * dot3(w, Ce) - dot3(fw, e)
     f_e = axpy3(-s, z, scale3(turn, w))

@@ -183,7 +183,7 @@ def hull_oval(contacts, out, count, sa, sb):
 
 
 @kernel
-def bend(B, n, t, u):
+def oval_bend(B, n, t, u):
     """Reach of an ellipsoid along n, its point there (from the centre), and H."""
     y = tmatvec(B, n)
     s = math.sqrt(dot3(y, y))
@@ -203,8 +203,8 @@ def normal_of_ovals(A, B, d):
         a = (1.0, 0.0, 0.0) if abs(n[0]) < 0.6 else (0.0, 1.0, 0.0)
         t, _ = unit_or(axpy3(-dot3(n, a), n, a), a)
         u = cross(n, t)
-        _, pa, a0, a1, a2 = bend(A, n, t, u)
-        _, pb, b0, b1, b2 = bend(B, n, t, u)
+        _, pa, a0, a1, a2 = oval_bend(A, n, t, u)
+        _, pb, b0, b1, b2 = oval_bend(B, n, t, u)
         r, lift = sub3(d, add3(pa, pb)), max(apart, 0.0)
         h0, h1, h2, g0, g1 = a0 + b0 + lift, a1 + b1, a2 + b2 + lift, dot3(r, t), dot3(r, u)
         det = h0 * h2 - h1 * h1
@@ -237,7 +237,7 @@ def oval_oval(contacts, out, count, sa, sb):
     b, xb, B = world_axes(contacts, sb, out[2])
     apart, n = normal_of_ovals(A, B, sub3(xa, xb))
     t, _ = unit_or(cross(n, (1.0, 0.0, 0.0) if abs(n[0]) < 0.6 else (0.0, 1.0, 0.0)), n)
-    _, p, h0, h1, h2 = bend(B, n, t, cross(n, t))
+    _, p, h0, h1, h2 = oval_bend(B, n, t, cross(n, t))
     r = 0.5 * (h0 + h2) - math.sqrt(0.25 * (h0 - h2) * (h0 - h2) + h1 * h1)
     if apart + r <= 0.0:
         return write_oval(contacts, out, count, apart, 0, sa, a, xa, b, add3(xb, p), n)

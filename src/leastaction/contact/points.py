@@ -45,7 +45,7 @@ def across(n, f):
 
 
 @kernel
-def row(x, fx, e, fe):
+def point_row(x, fx, e, fe):
     """The row of a body on which the number depends by a point x and a direction e, with derivatives fx and fe."""
     return join(add3(cross(x, fx), cross(e, fe)), fx)
 
@@ -66,7 +66,7 @@ def plane_rows(kind, F, k, Ra, xa, xb, n, ca, fa, fb):
         # ca = xa - ra n; cb is the foot of xa
         fx, fxb, fn = foot(n, xa, xb, fa, fb)
         zero = (0.0, 0.0, 0.0)
-        return row(xa, fx, zero, zero), row(xb, fxb, n, axpy3(-ra, fa, fn))
+        return point_row(xa, fx, zero, zero), point_row(xb, fxb, n, axpy3(-ra, fa, fn))
     fx, fxb, fn = foot(n, ca, xb, fa, fb)
     l = sub3(ca, xa)
     if kind == DISC:
@@ -78,7 +78,7 @@ def plane_rows(kind, F, k, Ra, xa, xb, n, ca, fa, fb):
         fm = scale3(-ra / s, across(m, fx))
         bend = across(e, fm)
         fe = axpy3(-c, fm, scale3(-dot3(e, fm), n))
-        return row(xa, fx, e, fe), row(xb, fxb, n, add3(fn, bend))
+        return point_row(xa, fx, e, fe), point_row(xb, fxb, n, add3(fn, bend))
     # l = -B y / |y|, y = B^T n: turns with the body, and by the bend J (n - w x n)
     B = matmul(Ra, row9(F, k, MATRIX))
     y, g = tmatvec(B, n), tmatvec(B, fx)
@@ -86,7 +86,7 @@ def plane_rows(kind, F, k, Ra, xa, xb, n, ca, fa, fb):
     bend = scale3(-1.0 / length, matvec(B, across(scale3(1.0 / length, y), g)))
     turn = sub3(cross(l, fx), cross(n, bend))
     row_a = join(add3(cross(xa, fx), turn), fx)
-    return row_a, row(xb, fxb, n, add3(fn, bend))
+    return row_a, point_row(xb, fxb, n, add3(fn, bend))
 
 
 @kernel
@@ -103,7 +103,7 @@ def point_line_rows(kind, F, k, xa, xb, eb, n, fa, fb):
         ft = dot3(eb, sub3(fb, fw))
         fd, fe = axpy3(ft, eb, fd), axpy3(t, sub3(fb, fw), scale3(ft, d))
     zero = (0.0, 0.0, 0.0)
-    return row(xa, add3(fa, fd), zero, zero), row(xb, sub3(fb, fd), eb, fe)
+    return point_row(xa, add3(fa, fd), zero, zero), point_row(xb, sub3(fb, fd), eb, fe)
 
 
 @kernel
@@ -115,7 +115,7 @@ def lines_rows(F, k, xa, xb, ea, eb, n, fa, fb):
     if not s2 > TINY:
         # parallel: as if the normal did not turn
         zero = (0.0, 0.0, 0.0)
-        return row(xa, fa, zero, zero), row(xb, fb, zero, zero)
+        return point_row(xa, fa, zero, zero), point_row(xb, fb, zero, zero)
     p, r = dot3(ea, d), dot3(eb, d)
     s = (b * r - p * q) / s2
     t = (r + b * s) / q
@@ -128,7 +128,7 @@ def lines_rows(F, k, xa, xb, ea, eb, n, fa, fb):
     fd = axpy3(f_r, eb, scale3(f_p, ea))
     fea = add3(axpy3(s, fa, scale3(f_b, eb)), axpy3(f_p, d, cross(eb, fc)))
     feb = add3(axpy3(t, fb, scale3(f_b, ea)), axpy3(f_r, d, cross(fc, ea)))
-    return row(xa, add3(fa, fd), ea, fea), row(xb, sub3(fb, fd), eb, feb)
+    return point_row(xa, add3(fa, fd), ea, fea), point_row(xb, sub3(fb, fd), eb, feb)
 
 
 @kernel
@@ -153,7 +153,7 @@ def rim_rows(F, k, Ra, xa, xb, eb, n, ca, fa, fb):
     side = axpy3(-c, eb, t)
     fx, fxb = axpy3(turn, side, fx), axpy3(-turn, side, fxb)
     fe = axpy3(-turn * c, d, axpy3(-turn * s, t, fe))
-    return row(ca, fx, t, scale3(turn, w)), row(xb, fxb, eb, fe)
+    return point_row(ca, fx, t, scale3(turn, w)), point_row(xb, fxb, eb, fe)
 
 
 @kernel

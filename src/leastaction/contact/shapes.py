@@ -70,7 +70,7 @@ STAND = 8
 
 
 @sweep
-def farthest(out, apart):
+def farthest_contact(out, apart):
     """The row of the pair with the largest gap, if that is larger than ``apart``, else -1."""
     ints, floats, P, limit, first = out[0], out[1], out[2], out[5], out[6]
     row = -1
@@ -87,7 +87,7 @@ def room(out, count, apart):
     """The row for a contact with the gap ``apart``, or -1; where the pair is full, that of the farthest one."""
     if not apart <= out[3]:
         return -1
-    return count if count < out[5] else farthest(out, apart)
+    return count if count < out[5] else farthest_contact(out, apart)
 
 
 @sweep

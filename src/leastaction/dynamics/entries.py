@@ -34,7 +34,7 @@ from leastaction.tree.splines import spline_derivatives
 
 
 @kernel
-def fill(a, value):
+def fill_table(a, value):
     """Set every entry of a table."""
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
@@ -94,7 +94,7 @@ def mass_matrices(system, q, out):
         kinematics(tree, x, w.P, w.S)
         inertias(tree, x, w.P, w.M)
         subtree_inertias(tree, w.M, m)
-        fill(H, 0.0)
+        fill_table(H, 0.0)
         mass_matrix(tree, w.S, w.M, m, H)
         # T^T H T: columns, then rows by symmetry
         columns_out(c, x, H, half)
@@ -133,7 +133,7 @@ def energies(system, q, v, out):
 
 
 @entry
-def momenta(system, q, v, out):
+def all_momenta(system, q, v, out):
     """Angular momentum about the world's origin, linear momentum, centre of mass (rows, 9)."""
     c, tree = system.coordinates, system.tree
     w = make_work(system, q[0])
@@ -193,7 +193,7 @@ def frame_jacobian(system, q, row, frame, out):
         positions_in(c, q[r], x)
         kinematics(tree, x, w.P, w.S)
         p = world_point(w.P, row, (frame[9], frame[10], frame[11]))
-        fill(J, 0.0)
+        fill_table(J, 0.0)
         d = last_rate(tree, row)
         while d >= 0:
             s = ld6(w.S, d, 0)
@@ -283,7 +283,7 @@ def wrench_forces(system, q, rows, frames, wrenches, tau):
     for r in range(q.shape[0]):
         positions_in(c, q[r], x)
         kinematics(tree, x, w.P, w.S)
-        fill(w.F, 0.0)
+        fill_table(w.F, 0.0)
         for k in range(rows.size):
             p = world_point(w.P, rows[k], row3(frames, k, 9))
             h = ld6(wrenches[r], k, 0)

@@ -11,14 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from leastaction.dynamics.forward import make_work
-from leastaction.forces.impulses import quat_at
 from leastaction.jit.decorators import entry, kernel, sweep
 from leastaction.jit.lanes import ld3, ld6
 from leastaction.loops.nodes import make_loop_nodes, node_rows, project_rates
 from leastaction.spatial._source.so3 import quat_conj, quat_normalize, quat_rotate
 from leastaction.spatial._source.vector import add6, dot6, inertia_times
 from leastaction.tree.articulated import eliminate, expand
-from leastaction.tree.coordinates import get3, positions_in, positions_out, put3, rates_in, rates_out
+from leastaction.tree.coordinates import get3, positions_in, positions_out, put3, quat_at, rates_in, rates_out
 from leastaction.tree.kinematics import inertias, kinematics, velocities
 from leastaction.tree.layout import BALL, IU, IX, KIND, MASS, PARENT, VELOCITY
 
@@ -100,7 +99,7 @@ def rates_of(system, t, x, p, f, L, u):
 
 
 @entry
-def enter(system, q, v, x, u, p):
+def enter_momenta(system, q, v, x, u, p):
     """Coordinates and momenta of the rows from the user's state."""
     f = make_work(system, x)
     positions_in(system.coordinates, q, x)
@@ -109,7 +108,7 @@ def enter(system, q, v, x, u, p):
 
 
 @entry
-def leave(system, t, x, p, q, v):
+def leave_momenta(system, t, x, p, q, v):
     """The user's state from coordinates and momenta of the rows; False if the constraints cannot be solved."""
     f, u = make_work(system, x), np.zeros(p.size)
     L = make_loop_nodes(system.loops, system.constraints, system.tree, 1)
@@ -120,7 +119,7 @@ def leave(system, t, x, p, q, v):
 
 
 @entry
-def gaps(system, t, x, u, g, rate):
+def gaps_and_rates(system, t, x, u, g, rate):
     """Gaps g (m,) of loops and constraints and their rates; a velocity constraint has only a rate."""
     f = make_work(system, x)
     L = make_loop_nodes(system.loops, system.constraints, system.tree, 1)

@@ -417,7 +417,7 @@ def _momenta(model: Model, q: Any, v: Any) -> tuple[FloatArray, bool]:
 
     qs, vs, single = _motions(model, q, v)
     out = np.zeros((len(qs), 9))
-    entries.momenta(model.system, qs, vs, out)
+    entries.all_momenta(model.system, qs, vs, out)
     return _result(out, False, "momentum: the numbers"), single
 
 

@@ -267,7 +267,7 @@ def _products(model: Model, q: Any, v: Any, x: Any) -> tuple[FloatArray, FloatAr
     rows, single = _vectors(model, x, "x")
     y, z = np.zeros((len(rows), len(bodies.rows), 6)), np.zeros((len(rows), len(bodies.rows), 6))
     q, v = model.check_motion(q, v)
-    redmax_jacobian.products(model.system, bodies.carrier, q, v, bodies.rows, bodies.frames, rows, y, z)
+    redmax_jacobian.jacobian_products(model.system, bodies.carrier, q, v, bodies.rows, bodies.frames, rows, y, z)
     y, z = _finite(y, "J x"), _finite(z, "Jdot x")
     return (y[0], z[0]) if single else (y, z)
 

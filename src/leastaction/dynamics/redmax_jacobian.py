@@ -52,7 +52,7 @@ from leastaction.spatial._source.vector import (
 from leastaction.tree.coordinates import positions_in, rates_in
 from leastaction.tree.kinematics import kinematics, last_rate, velocities
 from leastaction.tree.layout import IU, IX, KIND, PARENT, SPLINE
-from leastaction.tree.splines import ROW, SIZE, corrections, pose_of, rates_of, same_last, spline_terms
+from leastaction.tree.splines import ROW, SIZE, corrections, pose_of, rate_pair, same_last, spline_terms
 
 
 @sweep
@@ -83,7 +83,7 @@ def into_frame(R, p, s):
 
 
 @sweep
-def prepare(system, q, v, x, u, P, S, V):
+def prepare_axes(system, q, v, x, u, P, S, V):
     """Poses, the user's axes and twists."""
     c, tree = system.coordinates, system.tree
     positions_in(c, q, x)
@@ -98,7 +98,7 @@ def turning_axes(splines, tree, j, q, u, P):
     """e_1 and e_2 of spline j, at row coordinates q and rates u."""
     i = splines.kind[j, ROW]
     D11, D12, D22 = corrections(splines, j, q, tree.rows[i, IX], pose_of(P, i))
-    u1, u2 = rates_of(splines, j, u, tree.rows[i, IU])
+    u1, u2 = rate_pair(splines, j, u, tree.rows[i, IU])
     return axpy6(u1, D11, scale6(u2, D12)), axpy6(u1, D12, scale6(u2, D22))
 
 
@@ -133,14 +133,14 @@ def product_sweep(c, tree, carrier, q, u, P, S, V, x, C, Y, A):
 
 
 @entry
-def products(system, carrier, q, v, rows, frames, X, Y, Z):
+def jacobian_products(system, carrier, q, v, rows, frames, X, Y, Z):
     """Y = J x and Z = Jdot x (m, nb, 6) for vectors X (m, nv), at one state. O(n) each."""
     c, tree = system.coordinates, system.tree
     n, nu = tree.rows.shape[0], tree.rates.shape[0]
     x, u = np.empty(q.size), np.empty(nu)
     P, S, V = np.empty((n, 12)), np.empty((nu, 6)), np.empty((n, 12))
     C, sums, turns = np.empty((n, 6)), np.empty((n, 6)), np.empty((n, 6))
-    prepare(system, q, v, x, u, P, S, V)
+    prepare_axes(system, q, v, x, u, P, S, V)
     for r in range(X.shape[0]):
         product_sweep(c, tree, carrier, x, u, P, S, V, X[r], C, sums, turns)
         for k in range(rows.size):
@@ -159,7 +159,7 @@ def transposed(system, carrier, q, rows, frames, W, out):
     n, nu = tree.rows.shape[0], tree.rates.shape[0]
     x, u, v = np.empty(q.size), np.empty(nu), np.zeros(nu)
     P, S, V, F = np.empty((n, 12)), np.empty((nu, 6)), np.empty((n, 12)), np.empty((n, 6))
-    prepare(system, q, v, x, u, P, S, V)
+    prepare_axes(system, q, v, x, u, P, S, V)
     for r in range(W.shape[0]):
         for i in range(n):
             for e in range(6):
@@ -179,7 +179,7 @@ def transposed(system, carrier, q, rows, frames, W, out):
 
 
 @kernel
-def add_to(out, b, d, s):
+def add_to_column(out, b, d, s):
     """Add six numbers to column d of block b."""
     for e in range(6):
         out[b, e, d] += s[e]
@@ -210,9 +210,9 @@ def spline_rates(splines, c, tree, x, u, P, rows, frames, Jdot):
         for b in range(rows.size):
             if moves_row(tree, d, rows[b]):
                 R, p = frame_at(frames, b, P, rows[b])
-                add_to(Jdot, b, c.v[d], into_frame(R, p, e1))
+                add_to_column(Jdot, b, c.v[d], into_frame(R, p, e1))
                 if splines.kind[j, SIZE] == 2:
-                    add_to(Jdot, b, c.v[d + 1], into_frame(R, p, e2))
+                    add_to_column(Jdot, b, c.v[d + 1], into_frame(R, p, e2))
 
 
 @optional(None)
@@ -223,7 +223,7 @@ def spline_seconds(splines, c, tree, carrier, x, u, P, S, V, rows, frames, dJ, d
         first, E = tree.rows[i, IU], pose_of(P, i)
         e1, e2 = turning_axes(splines, tree, j, x, u, P)
         one, two = spline_terms(splines, j, x, tree.rows[i, IX])
-        u1, u2 = rates_of(splines, j, u, first)
+        u1, u2 = rate_pair(splines, j, u, first)
         for b in range(rows.size):
             if not moves_row(tree, first, rows[b]):
                 continue
@@ -263,7 +263,7 @@ def jacobians(system, carrier, q, v, rows, frames, J, Jdot):
     n, nu = tree.rows.shape[0], tree.rates.shape[0]
     x, u = np.empty(q.size), np.empty(nu)
     P, S, V = np.empty((n, 12)), np.empty((nu, 6)), np.empty((n, 12))
-    prepare(system, q, v, x, u, P, S, V)
+    prepare_axes(system, q, v, x, u, P, S, V)
     for b in range(rows.size):
         R, p = frame_at(frames, b, P, rows[b])
         d = last_rate(tree, rows[b])
@@ -285,7 +285,7 @@ def jacobian_derivatives(system, carrier, q, v, rows, frames, dJ, dJdot):
     n, nu = tree.rows.shape[0], tree.rates.shape[0]
     x, u = np.empty(q.size), np.empty(nu)
     P, S, V = np.empty((n, 12)), np.empty((nu, 6)), np.empty((n, 12))
-    prepare(system, q, v, x, u, P, S, V)
+    prepare_axes(system, q, v, x, u, P, S, V)
     for b in range(rows.size):
         R, p = frame_at(frames, b, P, rows[b])
         vb = ld6(V, rows[b], 0)

@@ -52,7 +52,7 @@ def start_inertia(tree, like, M, A):
 
 
 @sweep
-def factorise(tree, spans, held, extra, S, A, U):
+def factorise_held(tree, spans, held, extra, S, A, U):
     """Inward sweep over the matrix alone; returns False where a pivot is zero or not finite."""
     good = True
     for i in range(tree.rows.shape[0] - 1, 0, -1):
@@ -79,7 +79,7 @@ def factorise(tree, spans, held, extra, S, A, U):
 
 
 @sweep
-def reduce(tree, spans, held, S, L, f, U, y):
+def reduce_held(tree, spans, held, S, L, f, U, y):
     """Inward sweep for a right-hand side f (nu,), in row order, and forces L of the rows."""
     for i in range(tree.rows.shape[0] - 1, 0, -1):
         l = ld6(L, i, 0)
@@ -92,7 +92,7 @@ def reduce(tree, spans, held, S, L, f, U, y):
 
 
 @sweep
-def expand(tree, spans, held, S, U, y, Z, a):
+def expand_held(tree, spans, held, S, U, y, Z, a):
     """Outward sweep: accelerations a (nu,), in row order, and Z (n+1, 6) of the rows, both above the bias."""
     st6(Z, 0, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     for i in range(1, tree.rows.shape[0]):
@@ -148,13 +148,13 @@ def inverse_products(system, spans, q, rows, frames, reduced, maximal, X, out):
         add_maximal(frames, k, P, rows[k], maximal[k], A)
     for d in range(nu):
         extra[d] = tree.armature[d] + reduced[c.v[d]]
-    good = factorise(tree, spans, held, extra, S, A, U)
+    good = factorise_held(tree, spans, held, extra, S, A, U)
     for r in range(X.shape[0]):
         for d in range(nu):
             f[d] = X[r, c.v[d]]
         clear(x, L, 6)
-        reduce(tree, spans, held, S, L, f, U, y)
-        expand(tree, spans, held, S, U, y, Z, a)
+        reduce_held(tree, spans, held, S, L, f, U, y)
+        expand_held(tree, spans, held, S, U, y, Z, a)
         for d in range(nu):
             out[r, c.v[d]] = a[d]
     return good
@@ -175,8 +175,8 @@ def hold_loops(loops, tree, spans, held, x, u, udot, w, U, f, a):
     # columns M^-1 G^T by two sweeps each
     for k in range(m):
         push_loop(loops, k, f, w)
-        reduce(tree, spans, held, w.S, w.F, f, U, w.y)
-        expand(tree, spans, held, w.S, U, w.y, w.Z, w.column[k])
+        reduce_held(tree, spans, held, w.S, w.F, f, U, w.y)
+        expand_held(tree, spans, held, w.S, U, w.y, w.Z, w.column[k])
         answers(loops, k, w)
     sizes_of_rows(loops, tree, x, w)
     if not proximal_solve(w.delassus, w.rhs, w.factor, w.bias, w.lam, w.size, RHO, SWEEPS):
@@ -245,9 +245,9 @@ def hybrid(system, spans, t, q, v, tau, given, mask, a, needed, lam, opening):
         w.f[d] = tau[c.v[d]] + w.tau[c.v[d]]
     # the free accelerations
     start_inertia(tree, x, w.M, A)
-    good = factorise(tree, spans, held, tree.armature, w.S, A, U)
-    reduce(tree, spans, held, w.S, w.F, w.f, U, w.y)
-    expand(tree, spans, held, w.S, U, w.y, w.Z, found)
+    good = factorise_held(tree, spans, held, tree.armature, w.S, A, U)
+    reduce_held(tree, spans, held, w.S, w.F, w.f, U, w.y)
+    expand_held(tree, spans, held, w.S, U, w.y, w.Z, found)
     good = hold_loops(system.loops, tree, spans, held, x, u, udot, w, U, push, found) and good
     for d in range(nu):
         a[c.v[d]] = found[d] + given[c.v[d]]

@@ -115,7 +115,7 @@ class Adaptive(Method):
                     h = solver.step_size
         # only a whole interval changes the memory
         x_new, u_new = np.zeros(model.nq), solver.y[nv:].copy()
-        explicit_step.move(model.system, x, solver.y[:nv].copy(), x_new)
+        explicit_step.displaced_state(model.system, x, solver.y[:nv].copy(), x_new)
         memory["x"], memory["u"], memory["h"] = x_new, u_new, np.array([h])
         return None, solver.nfev
 
@@ -129,7 +129,7 @@ class Adaptive(Method):
         x, u, system = memory["x"], memory["u"], model.system
         for entry, arguments in (
             (explicit_step.local_system, (system, 0.0, x, np.zeros(2 * model.nv), u, np.zeros(2 * model.nv))),
-            (explicit_step.move, (system, x, u, x)),
+            (explicit_step.displaced_state, (system, x, u, x)),
             (explicit_step.sample_control, (system, 0, 0.0, x, u, u)),
         ):
             entry.compile(tuple(typeof(argument) for argument in arguments))

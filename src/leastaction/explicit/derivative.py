@@ -85,7 +85,7 @@ def _move(
     from leastaction.explicit import step as explicit_step
 
     out = np.zeros_like(x)
-    explicit_step.move(model.system, x, xi, out)
+    explicit_step.displaced_state(model.system, x, xi, out)
     change = dx + dxi
     for d in _balls(model):
         change[d] = so3.exp(-xi[d]) @ dx[d] + so3.dexp_right(xi[d]) @ dxi[d]

@@ -58,7 +58,7 @@ class Explicit(Method):
         rows = saved_rows(k, steps, every)
         q, v = np.zeros((rows, model.nq)), np.zeros((rows, model.nv))
         address = control.callback.address if control.callback else 0
-        done, status = explicit_step.rollout(
+        done, status = explicit_step.explicit_rollout(
             model.system, self.butcher, clock.uniform, clock.table(k, steps), k, memory["x"], memory["u"], steps, every,
             control.array[k : k + steps], address, q, v,
         )  # fmt: skip

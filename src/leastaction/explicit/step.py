@@ -84,7 +84,7 @@ def runge_kutta_step(system, butcher, t, dt, x, u, control, w, ks, xi, stage_x, 
 
 
 @entry
-def rollout(system, butcher, uniform, clock, k0, x, u, steps, every, controls, address, out_q, out_v):
+def explicit_rollout(system, butcher, uniform, clock, k0, x, u, steps, every, controls, address, out_q, out_v):
     """Advance x, u in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
 
     butcher of size zero means semi-implicit Euler. uniform and clock are those of ``tick``. controls is (steps, nv) or
@@ -148,7 +148,7 @@ def local_system(system, t, x0, y, control, out):
 
 
 @entry
-def move(system, x0, xi, x):
+def displaced_state(system, x0, xi, x):
     """x = x0 moved by xi."""
     retract(system.tree, x0, xi, x)
 

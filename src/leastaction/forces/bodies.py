@@ -171,3 +171,9 @@ def given_size(forces):
     for k in range(forces.kind.shape[0]):
         most = max(most, 18 * forces.kind[k, 2] + (int(forces.data[k, 1]) if forces.kind[k, 0] == USER_FORCE else 0))
     return most
+
+
+@optional(False)
+def has_forces(forces):
+    """Whether forces act on bodies."""
+    return forces.kind.shape[0] > 0

@@ -21,7 +21,7 @@ import numpy as np
 
 from leastaction.forces.bodies import give_force, given_force, link_frame, most_bodies, row3, world_point
 from leastaction.forces.derivatives import spring_derivatives
-from leastaction.forces.impulses import ball_stiffness
+from leastaction.forces.joints import ball_stiffness
 from leastaction.jit.calls import call_force, call_law
 from leastaction.jit.decorators import kernel, memory, optional, sweep
 from leastaction.jit.lanes import ld3, ld6
@@ -41,7 +41,7 @@ from leastaction.spatial._source.vector import (
     tmatvec,
     transpose,
 )
-from leastaction.tree.coordinates import arm_of, ball_rotation, free_rotation, get3, offset_of
+from leastaction.tree.coordinates import ball_rotation, free_rotation, get3, offset_of, turned_arm
 from leastaction.tree.kinematics import last_rate
 from leastaction.tree.layout import POINT_FORCE, POINT_SPRING, WRENCH, Floats, Ints
 
@@ -258,11 +258,11 @@ def add_joint_derivatives(system, x, u, f, w, Kx, Ku):
         for i in range(p.free.shape[0]):
             if p.free[i, 1] == c.v[d]:
                 free_derivatives(system, j, i, x, u, f, Kx, Ku)
-    turned_derivatives(c.turned, system, x, u, f, Kx, Ku)
+    first_turned_derivatives(c.turned, system, x, u, f, Kx, Ku)
 
 
 @optional(None)
-def turned_derivatives(turned, system, x, u, f, Kx, Ku):
+def first_turned_derivatives(turned, system, x, u, f, Kx, Ku):
     """The same for free joints that turn first: the rows feel tau and, as torque, b x tau besides.
 
     With the user's force tau = R^T (-k (R b - rest)) - d (bdot + w x b).
@@ -281,7 +281,7 @@ def turned_derivatives(turned, system, x, u, f, Kx, Ku):
 def turned_spring(turned, passive, j, i, x, u, f, Kx, Ku):
     """Spring and damper of the translation of turned joint j, which are number i of the passive table."""
     a, q, d = passive.free_data, passive.free[i, 0], turned.free[j, 1]
-    R, b = ball_rotation(x, turned.free[j, 0]), arm_of(turned, j, x)
+    R, b = ball_rotation(x, turned.free[j, 0]), turned_arm(turned, j, x)
     stiff = (a[i, 0], 0.0, 0.0, 0.0, a[i, 1], 0.0, 0.0, 0.0, a[i, 2])
     damp = (a[i, 6], 0.0, 0.0, 0.0, a[i, 7], 0.0, 0.0, 0.0, a[i, 8])
     spring = tmatvec(

@@ -56,7 +56,7 @@ def spring_derivatives(r, w, k, d, l0):
 
 
 @kernel
-def add_block(K, i, o, r, c, M):
+def add_quarter(K, i, o, r, c, M):
     """Add nine numbers to the 6x6 matrix at column o of row i of a table, at its row r and column c."""
     for a in range(3):
         for b in range(3):
@@ -67,10 +67,10 @@ def add_block(K, i, o, r, c, M):
 def add_arm(K, i, o, p, by_turn, by_shift):
     """Add L^T [by_turn, by_shift]: a force at p that varies by by_turn theta + by_shift rho in the body's frame."""
     arm = spread(0.0, p)
-    add_block(K, i, o, 0, 0, matmul(arm, by_turn))
-    add_block(K, i, o, 0, 3, matmul(arm, by_shift))
-    add_block(K, i, o, 3, 0, by_turn)
-    add_block(K, i, o, 3, 3, by_shift)
+    add_quarter(K, i, o, 0, 0, matmul(arm, by_turn))
+    add_quarter(K, i, o, 0, 3, matmul(arm, by_shift))
+    add_quarter(K, i, o, 3, 0, by_turn)
+    add_quarter(K, i, o, 3, 3, by_shift)
 
 
 @sweep
@@ -96,8 +96,8 @@ def turned_derivatives(table, b, P, D, k, n, K, i, o, wh):
         by_turn = add9(scale9(wh, matmul(R, matmul(top, back))), scale9(-1.0, matmul(by_shift, hat)))
         # Ad^-T = [R, p^ R; 0, R]: torque rows come in as they are, force rows with their arm
         if half == 0:
-            add_block(K, i, o, 0, 0, by_turn)
-            add_block(K, i, o, 0, 3, by_shift)
+            add_quarter(K, i, o, 0, 0, by_turn)
+            add_quarter(K, i, o, 0, 3, by_shift)
         else:
             add_arm(K, i, o, p, by_turn, by_shift)
 
@@ -155,7 +155,7 @@ def force_derivatives(forces, t, wh, P, V, KC, o, o2, given, result, square):
             if data[k, 9] == 0.0:
                 R, p = link_frame(forces, b, P)
                 given_force(forces, k, t, result)
-                add_block(KC, i, o, 0, 0, spread(0.0, scale3(wh, (result[0], result[1], result[2]))))
+                add_quarter(KC, i, o, 0, 0, spread(0.0, scale3(wh, (result[0], result[1], result[2]))))
                 f = scale3(wh, (result[3], result[4], result[5]))
                 add_arm(KC, i, o, p, spread(0.0, f), spread(0.0, (0.0, 0.0, 0.0)))
         elif forces.address[k, 1] != 0 and moving(forces, b, count) < 2:

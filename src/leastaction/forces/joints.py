@@ -6,7 +6,19 @@ from __future__ import annotations
 from leastaction.jit.calls import call_law
 from leastaction.jit.decorators import kernel, sweep
 from leastaction.jit.lanes import ld1, number, st1
-from leastaction.spatial._source.so3 import dexp_inv_times, quat_conj, quat_log, quat_mul, quat_normalize, quat_rotate
+from leastaction.spatial._source.mrp import add9, scale9
+from leastaction.spatial._source.so3 import (
+    dexp_inv,
+    dexp_inv_derivative,
+    dexp_inv_times,
+    dexp_right_inv,
+    quat_conj,
+    quat_log,
+    quat_mul,
+    quat_normalize,
+    quat_rotate,
+)
+from leastaction.spatial._source.vector import matmul, transpose
 
 
 @kernel
@@ -94,3 +106,20 @@ def joint_energy(p, q):
             r = ld1(q, p.free[j, 0] + i) - p.free_data[j, 3 + i]
             e = e + 0.5 * p.free_data[j, i] * r * r
     return e
+
+
+@kernel
+def turned_matrix(R, A):
+    """``R A R^T``."""
+    return matmul(R, matmul(A, transpose(R)))
+
+
+@kernel
+def ball_stiffness(p, j, q):
+    """Derivative of the spring torque -dexp_inv(theta) K theta by a displacement, child axes."""
+    b = p.ball_data
+    theta = ball_angle(q, p.ball[j, 0], ball_rest(p, j))
+    k = (b[j, 0] * theta[0], b[j, 1] * theta[1], b[j, 2] * theta[2])
+    diagonal = (b[j, 0], 0.0, 0.0, 0.0, b[j, 1], 0.0, 0.0, 0.0, b[j, 2])
+    by_theta = add9(dexp_inv_derivative(theta, k), matmul(dexp_inv(theta), diagonal))
+    return scale9(-1.0, matmul(by_theta, dexp_right_inv(theta)))

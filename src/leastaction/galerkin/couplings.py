@@ -25,7 +25,6 @@ import numpy as np
 
 from leastaction.forces.bodies import give_force, link_frame, row3, world_point
 from leastaction.forces.derivatives import spring_derivatives
-from leastaction.forces.impulses import node_tables
 from leastaction.galerkin.gauss import at_points, chart_motion, nodes_of
 from leastaction.galerkin.quasi import solve_again
 from leastaction.jit.calls import call_force
@@ -36,6 +35,7 @@ from leastaction.spatial._source.mrp import add9, scale9, spread
 from leastaction.spatial._source.vector import add3, cross, dot6, matmul, sub3, transpose
 from leastaction.tree.kinematics import last_rate
 from leastaction.tree.layout import BALL, IU, KIND, POINT_SPRING, Floats, Ints
+from leastaction.tree.nodes import node_tables
 
 
 class Couplings(NamedTuple):

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.forces.impulses import body_impulses, joint_impulses
+from leastaction.galerkin.impulses import body_impulses, joint_impulses
 from leastaction.galerkin.residual import Nodes, StepWork, along3, combine3, gravity, make_step_work, place, sized_work
 from leastaction.jit.decorators import MEMORY_OPTIONS, PART_OPTIONS, either, kernel, optional, sweep
 from leastaction.jit.lanes import ld3, ld6, st6

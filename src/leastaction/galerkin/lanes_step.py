@@ -1,8 +1,8 @@
 """Rollouts of ``Galerkin(2)`` for many environments, four at a time, one lane each (screws only, no forces on bodies).
 
-The decisions of Newton's method are those of ``galerkin.step.solve_step``, taken for each lane by itself: a lane that
-has converged keeps its iterate while the others go on, a lane whose line search cuts keeps its direction. A lane that
-fails stops at its last good state; the caller redoes it alone with the scalar kernel.
+The decisions of Newton's method are those of ``galerkin.step.solve_step``, taken for each lane by itself: a lane
+that has converged keeps its iterate while the others go on, a lane whose line search cuts keeps its direction. A lane
+that fails stops at its last good state; the caller redoes it alone with the scalar kernel.
 
     x (nx, 4), p (nu, 4)  coordinates and momenta       past (nu, 3, 4)  displacements of the last three steps
     Symbols of one step are those of ``galerkin.residual``; the state of a lane's Newton iteration is in ``Search``.

@@ -21,7 +21,7 @@ import numpy as np
 from leastaction.dynamics.forward import make_work
 from leastaction.dynamics.hessian import momentum_by_position, rate_tables, subtree_momenta
 from leastaction.dynamics.legendre import tree_rates
-from leastaction.forces.impulses import has_forces, impulse_derivatives, node_state, quat_at
+from leastaction.forces.bodies import has_forces
 from leastaction.galerkin.columns import (
     WIDE,
     collect_columns,
@@ -32,6 +32,7 @@ from leastaction.galerkin.columns import (
     take_block,
     velocity_columns,
 )
+from leastaction.galerkin.impulses import impulse_derivatives
 from leastaction.galerkin.newton import local_ball, local_screw
 from leastaction.galerkin.residual import Nodes, make_step_work, next_momentum
 from leastaction.galerkin.step import accept, evaluate, place_start
@@ -43,9 +44,10 @@ from leastaction.spatial._source.so3 import mrp_dexp, mrp_to_quat, quat_mul, qua
 from leastaction.spatial._source.vector import add3, cross, matmul, matvec, scale3, sub3, tmatvec
 from leastaction.tree.arrays import copy, vec3
 from leastaction.tree.composite import mass_matrix, subtree_inertias
-from leastaction.tree.coordinates import free_rotation, get3, offset_of, positions_out, rates_out
+from leastaction.tree.coordinates import free_rotation, get3, offset_of, positions_out, quat_at, rates_out
 from leastaction.tree.kinematics import velocities
 from leastaction.tree.layout import BALL, IU, IX, KIND
+from leastaction.tree.nodes import node_state
 
 
 @kernel

@@ -106,7 +106,7 @@ class Galerkin(Method):
 
         self._check(model)
         x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
-        legendre.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
+        legendre.enter_momenta(model.system, state.q.copy(), state.v.copy(), x, u, p)
         check_closed(model, state.t, x, u)
         return {
             "x": x, "p": p, "past": np.zeros((model.nv, 3 * (self.stages + 1))), "lengths": np.ones(3),
@@ -126,7 +126,7 @@ class Galerkin(Method):
         from leastaction.dynamics import legendre
 
         q, v = np.zeros(model.nq), np.zeros(model.nv)
-        if not legendre.leave(model.system, 0.0, memory["x"], memory["p"], q, v):
+        if not legendre.leave_momenta(model.system, 0.0, memory["x"], memory["p"], q, v):
             raise ConvergenceError(f"{self.label}: {failure_of(Status.NO_RATES)}")
         return q, v
 

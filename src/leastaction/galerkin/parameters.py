@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from leastaction.dynamics.forward import make_work, with_constants
-from leastaction.forces.impulses import has_forces
+from leastaction.forces.bodies import has_forces
 from leastaction.galerkin.linear import settle_step
 from leastaction.galerkin.residual import Nodes, make_step_work
 from leastaction.galerkin.step import load_multipliers

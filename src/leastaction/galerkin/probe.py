@@ -6,11 +6,11 @@ from __future__ import annotations
 import numpy as np
 
 from leastaction.dynamics.forward import make_work
-from leastaction.forces.bodies import most_bodies
-from leastaction.forces.impulses import body_derivatives, has_forces, impulse_derivatives
+from leastaction.forces.bodies import has_forces, most_bodies
 from leastaction.galerkin.couplings import couple, make_couplings
 from leastaction.galerkin.gauss import at_points, view_of, work_of
 from leastaction.galerkin.gauss_newton import exact_direction
+from leastaction.galerkin.impulses import body_derivatives, impulse_derivatives
 from leastaction.galerkin.residual import Nodes
 from leastaction.galerkin.step import end_step, evaluate_step, load_multipliers, start_step
 from leastaction.jit.decorators import entry, sweep

@@ -17,19 +17,11 @@ import numpy as np
 
 from leastaction.dynamics.forward import acceleration, make_work
 from leastaction.dynamics.legendre import rates_of, to_parent_axes
-from leastaction.forces.bodies import most_bodies
-from leastaction.forces.impulses import (
-    body_derivatives,
-    body_impulses,
-    has_forces,
-    impulse_derivatives,
-    joint_impulses,
-    put4,
-    quat_at,
-)
+from leastaction.forces.bodies import has_forces, most_bodies
 from leastaction.galerkin.couplings import couple, make_couplings, solve_more
 from leastaction.galerkin.flight import flight_rounding, fly_along, fly_back, relative_guess
 from leastaction.galerkin.gauss import at_points, evaluate_points, start_points, view_of, work_of
+from leastaction.galerkin.impulses import body_derivatives, body_impulses, impulse_derivatives, joint_impulses
 from leastaction.galerkin.quasi import factor_quasi, find_direction, make_quasi, unguarded
 from leastaction.galerkin.residual import Nodes, gravity, move, next_momentum, place, residual
 from leastaction.jit.calls import call_control
@@ -57,7 +49,7 @@ from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
 from leastaction.solve.guess import extrapolation
 from leastaction.spatial._source.so3 import mrp_to_quat, quat_conj, quat_mul, quat_normalize, quat_to_mrp
 from leastaction.tree.arrays import all_finite, copy, vec3
-from leastaction.tree.coordinates import positions_out, rates_out
+from leastaction.tree.coordinates import positions_out, put_quat, quat_at, rates_out
 from leastaction.tree.kinematics import arm_of, farthest, set_origin
 from leastaction.tree.layout import BALL, IU, IX, KIND
 
@@ -256,7 +248,7 @@ def accept(tree, nodes, x, p, w):
     for i in range(1, tree.rows.shape[0]):
         k, d = tree.rows[i, IX], tree.rows[i, IU]
         if tree.rows[i, KIND] == BALL:
-            put4(x, k, quat_normalize(quat_mul(mrp_to_quat(vec3(w.xi, d, s)), quat_at(x, k))))
+            put_quat(x, k, quat_normalize(quat_mul(mrp_to_quat(vec3(w.xi, d, s)), quat_at(x, k))))
         else:
             x[k] += w.xi[d, s]
     copy(w.pn, p)

@@ -28,7 +28,7 @@ import numpy as np
 
 from leastaction.dynamics.forward import make_work
 from leastaction.forces.columns import make_columns
-from leastaction.implicit.stage import dynamics_derivatives, evaluate, make_stage, matrix
+from leastaction.implicit.stage import dynamics_derivatives, evaluate_stage, make_stage, matrix
 from leastaction.implicit.step import ALPHA, BDF2, SDIRK2, two_step
 from leastaction.jit.decorators import entry, sweep
 from leastaction.solve.dense import lu_factor
@@ -80,7 +80,7 @@ def add_transposed(tree, s, A, x, out):
 def adjoint_stage(system, chart, t, gh, x0, xih, uh, control, lx, lu, l, z, to_x0, to_xih, to_uh, s, f, w):
     """Equations (11) and (12) at s.xi; adds to ``to_x0`` and sets z, to_xih, to_uh. False if H is singular."""
     tree, nu = system.tree, uh.size
-    evaluate(system, chart, t, gh, x0, xih, uh, control, s, f, None)
+    evaluate_stage(system, chart, t, gh, x0, xih, uh, control, s, f, None)
     dynamics_derivatives(system, t, s, f, w, True)
     matrix(tree, gh, s)
     if not lu_factor(s.H, s.swaps):
@@ -141,7 +141,7 @@ def pull_past(tree, chart, xip, l, to_x0, to_past, s):
 
 
 @sweep
-def keep(record, k, j, t, z, s):
+def keep_stage(record, k, j, t, z, s):
     """Write a stage to the record, if one is kept."""
     if record.t.shape[0] > 0:
         copy(s.x, record.x[k, j])
@@ -187,7 +187,7 @@ def backward_step(system, double, two, t, h, past_h, k, control, trace, lx, lu, 
         system, chart, t + h, gh, x0, xih, uh, control, lx[k + 2], lu[k + 2], none, z, lx[k + 1], to_xih, to_uh, s, f, w
     ):
         return False
-    keep(record, k, 1, t + h, z, s)
+    keep_stage(record, k, 1, t + h, z, s)
     rates_out(coordinates, s.x, z, by_control[k])
     for d in range(nu):
         l0[d] = c0 * to_xih[d]
@@ -205,7 +205,7 @@ def backward_step(system, double, two, t, h, past_h, k, control, trace, lx, lu, 
             system, chart, t + gh, gh, x0, xih, uh, control, none, v[10], v[9], z, lx[k + 1], to_xih, to_uh, s, f, w
         ):
             return False
-        keep(record, k, 0, t + gh, z, s)
+        keep_stage(record, k, 0, t + gh, z, s)
         rates_out(coordinates, s.x, z, s.v1)
         for d in range(nu):
             by_control[k, d] += s.v1[d]

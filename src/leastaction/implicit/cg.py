@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.dynamics.forward import make_work
-from leastaction.dynamics.redmax_solve import expand, factorise, reduce, start_inertia
+from leastaction.dynamics.redmax_solve import expand_held, factorise_held, reduce_held, start_inertia
 from leastaction.forces.bodies import link_frame, most_bodies
 from leastaction.forces.columns import add_joint_derivatives, force_law, make_columns, part_times, seen_from
 from leastaction.implicit.stage import dynamics, make_stage
@@ -48,8 +48,8 @@ from leastaction.spatial._source.vector import (
     scale6,
     sub6,
 )
-from leastaction.tree.arrays import all_finite, copy
-from leastaction.tree.charts import EXP, place
+from leastaction.tree.arrays import all_finite, copy, scalar_product
+from leastaction.tree.charts import EXP, place_coordinates
 from leastaction.tree.coordinates import positions_out, rates_out
 from leastaction.tree.kinematics import inward, velocities
 from leastaction.tree.layout import BALL, IU, KIND, MASS, PARENT, Floats, Ints
@@ -120,7 +120,7 @@ def fill_laws(system, t, s, f, w, k):
 
 
 @kernel
-def carry(local, R, p, g):
+def carry_out(local, R, p, g):
     """A wrench about the origin of the kernels, from link axes if ``local``."""
     if not local:
         return g
@@ -150,11 +150,11 @@ def push_laws(forces, by_place, by_rate, f, k):
                         part_times(k.D, n * j + 6 * r, 6 * c, rate),
                     )
                     R2, p2 = link_frame(forces, b + r, f.P)
-                    st6(k.F, o, 0, sub6(ld6(k.F, o, 0), carry(local, R2, p2, g)))
+                    st6(k.F, o, 0, sub6(ld6(k.F, o, 0), carry_out(local, R2, p2, g)))
 
 
 @sweep
-def product(system, mass, by_place, by_rate, s, f, k, x, out):
+def matrix_product(system, mass, by_place, by_rate, s, f, k, x, out):
     """out = (mass M + by_place Kx + by_rate Ku) x, eq. (17)."""
     tree = system.tree
     velocities(tree, x, f.S, k.V)
@@ -178,7 +178,7 @@ def product(system, mass, by_place, by_rate, s, f, k, x, out):
 
 # --- the preconditioner ---------------------------------------------------------------------------------------------
 @sweep
-def add_own(forces, h, f, k):
+def add_own_blocks(forces, h, f, k):
     """Add to k.A the symmetric part of -(h^2 K + h D) of every force on each of its own bodies."""
     n = k.K.shape[1]
     for j in range(forces.kind.shape[0]):
@@ -197,21 +197,21 @@ def add_own(forces, h, f, k):
                 g = axpy6(
                     h, part_times(k.D, n * j + 6 * c, 6 * c, v), scale6(h * h, part_times(k.K, n * j + 6 * c, 6 * c, v))
                 )
-                g = carry(local, R, p, g)
+                g = carry_out(local, R, p, g)
                 for a in range(6):
                     k.A[i, 6 * a + e] -= 0.5 * g[a]
                     k.A[i, 6 * e + a] -= 0.5 * g[a]
 
 
 @sweep
-def prepare(system, h, s, f, k):
+def prepare_inverse(system, h, s, f, k):
     """Factors of Algorithm 10. False where a pivot is zero."""
     tree = system.tree
     start_inertia(tree, s.x, f.M, k.A)
-    add_own(system.forces, h, f, k)
+    add_own_blocks(system.forces, h, f, k)
     for d in range(s.r.size):
         k.extra[d] = tree.armature[d] + h * s.Ku[d, d] + h * h * s.Kx[d, d]
-    return factorise(tree, k.spans, k.held, k.extra, f.S, k.A, k.U)
+    return factorise_held(tree, k.spans, k.held, k.extra, f.S, k.A, k.U)
 
 
 @sweep
@@ -222,20 +222,11 @@ def precondition(tree, use, f, k, r, z):
         return
     for i in range(k.L.shape[0]):
         st6(k.L, i, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-    reduce(tree, k.spans, k.held, f.S, k.L, r, k.U, k.y)
-    expand(tree, k.spans, k.held, f.S, k.U, k.y, k.Z, z)
+    reduce_held(tree, k.spans, k.held, f.S, k.L, r, k.U, k.y)
+    expand_held(tree, k.spans, k.held, f.S, k.U, k.y, k.Z, z)
 
 
 # --- iterations -----------------------------------------------------------------------------------------------------
-@kernel
-def dot(a, b):
-    """Scalar product."""
-    c = 0.0
-    for d in range(a.size):
-        c += a[d] * b[d]
-    return c
-
-
 @sweep
 def symmetric(system, h, s, f, k):
     """Whether A is symmetric, by two vectors in general position."""
@@ -245,12 +236,12 @@ def symmetric(system, h, s, f, k):
     for d in range(x.size):
         x[d] = 1.0 + 0.5 * ((7 * d) % 5)
         y[d] = 1.0 - 0.3 * ((3 * d) % 7)
-    product(system, 1.0, h * h, h, s, f, k, x, a)
-    product(system, 1.0, h * h, h, s, f, k, y, b)
+    matrix_product(system, 1.0, h * h, h, s, f, k, x, a)
+    matrix_product(system, 1.0, h * h, h, s, f, k, y, b)
     size = 0.0
     for d in range(x.size):
         size += abs(x[d] * b[d]) + abs(y[d] * a[d])
-    return abs(dot(x, b) - dot(y, a)) <= 1.0e-14 * size * math.sqrt(float(x.size))
+    return abs(scalar_product(x, b) - scalar_product(y, a)) <= 1.0e-14 * size * math.sqrt(float(x.size))
 
 
 @sweep
@@ -261,24 +252,24 @@ def conjugate(system, h, use, tolerance, most, s, f, k, b, x):
     for d in range(x.size):
         x[d] = 0.0
         p[d] = 0.0
-    limit, before = tolerance * tolerance * dot(b, b), 1.0
+    limit, before = tolerance * tolerance * scalar_product(b, b), 1.0
     for i in range(most):
-        if dot(r, r) <= limit:
+        if scalar_product(r, r) <= limit:
             return i
         precondition(system.tree, use, f, k, r, z)
-        now = dot(r, z)
+        now = scalar_product(r, z)
         share = now / before if i > 0 else 0.0
         for d in range(x.size):
             p[d] = z[d] + share * p[d]
-        product(system, 1.0, h * h, h, s, f, k, p, q)
-        bend = dot(p, q)
+        matrix_product(system, 1.0, h * h, h, s, f, k, p, q)
+        bend = scalar_product(p, q)
         if not (now > 0.0 and bend > 0.0):
             return -i - 1
         for d in range(x.size):
             x[d] += now / bend * p[d]
             r[d] -= now / bend * q[d]
         before = now
-    return most if dot(r, r) <= limit else -most
+    return most if scalar_product(r, r) <= limit else -most
 
 
 @sweep
@@ -293,36 +284,36 @@ def biconjugate(system, h, use, tolerance, most, s, f, k, b, x):
         x[d] = 0.0
         p[d] = 0.0
         q[d] = 0.0
-    limit, rho, alpha, omega = tolerance * tolerance * dot(b, b), 1.0, 1.0, 1.0
+    limit, rho, alpha, omega = tolerance * tolerance * scalar_product(b, b), 1.0, 1.0, 1.0
     for i in range(most):
-        if dot(r, r) <= limit:
+        if scalar_product(r, r) <= limit:
             return i
-        now = dot(r0, r)
+        now = scalar_product(r0, r)
         share = now / rho * (alpha / omega)
         if i == 0 or not abs(now) > 1.0e-300 or not math.isfinite(share):
             # begin, or begin again
             copy(r, r0)
-            now, share = dot(r, r), 0.0
+            now, share = scalar_product(r, r), 0.0
         for d in range(x.size):
             p[d] = r[d] + share * (p[d] - omega * q[d])
         precondition(system.tree, use, f, k, p, y)
-        product(system, 1.0, h * h, h, s, f, k, y, q)
-        alpha = now / dot(r0, q)
+        matrix_product(system, 1.0, h * h, h, s, f, k, y, q)
+        alpha = now / scalar_product(r0, q)
         for d in range(x.size):
             x[d] += alpha * y[d]
             r[d] -= alpha * q[d]
-        if dot(r, r) <= limit:
+        if scalar_product(r, r) <= limit:
             return i + 1
         precondition(system.tree, use, f, k, r, z)
-        product(system, 1.0, h * h, h, s, f, k, z, t)
-        omega = dot(t, r) / dot(t, t)
+        matrix_product(system, 1.0, h * h, h, s, f, k, z, t)
+        omega = scalar_product(t, r) / scalar_product(t, t)
         for d in range(x.size):
             x[d] += omega * z[d]
             r[d] -= omega * t[d]
         rho = now
-        if not math.isfinite(dot(r, r)):
+        if not math.isfinite(scalar_product(r, r)):
             return -i - 1
-    return most if dot(r, r) <= limit else -most
+    return most if scalar_product(r, r) <= limit else -most
 
 
 @sweep
@@ -335,10 +326,10 @@ def gradient_step(system, use, t, h, x0, u0, control, tolerance, most, s, f, w, 
         s.a[d] = 0.0
     dynamics(system, t, control, s, f)
     fill_laws(system, t, s, f, w, k)
-    product(system, 0.0, h * h, 0.0, s, f, k, u0, b)
+    matrix_product(system, 0.0, h * h, 0.0, s, f, k, u0, b)
     for d in range(nu):
         b[d] = -h * s.r[d] - b[d]
-    use = use and prepare(system, h, s, f, k)
+    use = use and prepare_inverse(system, h, s, f, k)
     if symmetric(system, h, s, f, k):
         done = conjugate(system, h, use, tolerance, most, s, f, k, b, du)
     else:
@@ -354,7 +345,7 @@ def gradient_step(system, use, t, h, x0, u0, control, tolerance, most, s, f, w, 
 
 
 @entry
-def rollout(
+def gradient_rollout(
     system, use, tolerance, most, uniform, clock, k0, x, u, steps, every, controls, address, out_q, out_v, count
 ):  # fmt: skip
     """Advance x, u in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
@@ -376,7 +367,7 @@ def rollout(
         good = gradient_step(system, use, t, h, x, u, control, tolerance, most, s, f, w, k, count)
         if not (all_finite(s.u) and all_finite(s.r)):
             return step, NOT_FINITE
-        if not (good and place(tree, chart, x, s.xi, s.x)):
+        if not (good and place_coordinates(tree, chart, x, s.xi, s.x)):
             return step, NOT_CONVERGED
         copy(s.x, x)
         copy(s.u, u)

@@ -39,6 +39,7 @@ from leastaction.loops.nodes import LoopNodes, gap_of, make_loop_nodes, node_row
 from leastaction.loops.rows import RHO, SWEEPS, size_or_one
 from leastaction.solve.dense import lu_factor, lu_solve
 from leastaction.spatial._source.vector import add3, ang, cross, dot3, dot6, lin, matvec, sub3
+from leastaction.tree.arrays import scalar_product
 from leastaction.tree.blocks import add_dense_block
 from leastaction.tree.kinematics import arm_of, kinematics, last_rate, velocities
 from leastaction.tree.layout import BALL, COM, INERTIA, IU, IX, KIND, MASS, PARENT, PRISMATIC, Floats, Ints
@@ -154,7 +155,7 @@ def stage_sizes(tree, f, k):
 
 
 @optional(None)
-def loop_rates(loops, system, t, gh, s, f, k):
+def rates_in_loops(loops, system, t, gh, s, f, k):
     """Rows at s.x, and s.u = E y / gh - W J^T mu."""
     kinematics(system.tree, s.x, f.P, f.S)
     velocities(system.tree, s.u, f.S, f.V)
@@ -256,15 +257,6 @@ def loop_matrix(loops, system, t, gh, s, f, k):
 
 
 @kernel
-def product(a, b):
-    """Scalar product."""
-    c = 0.0
-    for d in range(a.size):
-        c += a[d] * b[d]
-    return c
-
-
-@kernel
 def measured(a, b, measure):
     """Scalar product in the metric W."""
     c = 0.0
@@ -329,17 +321,17 @@ def loop_step(loops, tree, gh, s, k):
         lu_solve(s.H, s.swaps, k.Yl[c])
         lu_solve(s.H, s.swaps, k.Ym[c])
     for r in range(m):
-        rate = gh * product(k.J[r], s.u)
-        by = product(k.Q[r], s.step)
+        rate = gh * scalar_product(k.J[r], s.u)
+        by = scalar_product(k.Q[r], s.step)
         k.rhs[r] = -rate - by
-        k.rhs[m + r] = rate + by - k.L.g[0, r] - product(k.T[r], s.step)
+        k.rhs[m + r] = rate + by - k.L.g[0, r] - scalar_product(k.T[r], s.step)
         for c in range(m):
             own = measured(k.J[r], k.J[c], k.measure)
-            ql, qm = product(k.Q[r], k.Yl[c]), product(k.Q[r], k.Ym[c]) - own
+            ql, qm = scalar_product(k.Q[r], k.Yl[c]), scalar_product(k.Q[r], k.Ym[c]) - own
             k.Sc[r, c] = ql
             k.Sc[r, m + c] = qm
-            k.Sc[m + r, c] = product(k.T[r], k.Yl[c]) - ql
-            k.Sc[m + r, m + c] = product(k.T[r], k.Ym[c]) - qm
+            k.Sc[m + r, c] = scalar_product(k.T[r], k.Yl[c]) - ql
+            k.Sc[m + r, m + c] = scalar_product(k.T[r], k.Ym[c]) - qm
     if not proximal_pairs(k, 2 * m):
         return False
     for c in range(m):
@@ -358,9 +350,9 @@ def loop_linear(loops, system, t, h, share, u0, s, f, k):
             k.Yl[c, d] = k.J[c, d]
         lu_solve(s.H, s.swaps, k.Yl[c])
     for r in range(m):
-        k.rhs[r] = -share * k.L.g[0, r] / h - product(k.J[r], u0) - product(k.J[r], s.step)
+        k.rhs[r] = -share * k.L.g[0, r] / h - scalar_product(k.J[r], u0) - scalar_product(k.J[r], s.step)
         for c in range(m):
-            k.Sc[r, c] = product(k.J[r], k.Yl[c])
+            k.Sc[r, c] = scalar_product(k.J[r], k.Yl[c])
     stage_sizes(system.tree, f, k)
     if not proximal_pairs(k, m):
         return False

@@ -14,7 +14,7 @@ from leastaction.implicit.stage import dynamics, dynamics_derivatives, make_stag
 from leastaction.jit.decorators import entry
 from leastaction.loops.curvatures import bend, curvatures, row_changes
 from leastaction.tree.arrays import copy
-from leastaction.tree.charts import base_blocks, chart_blocks, other_coordinates, place, start_coordinates
+from leastaction.tree.charts import base_blocks, chart_blocks, other_coordinates, place_coordinates, start_coordinates
 
 
 @entry
@@ -27,7 +27,7 @@ def stage_tables(system, chart, t, x0, xi, u, a, control, l, m, x, r, M, Kx, Ku,
     """
     f, s, w = make_work(system, x0), make_stage(system.tree, x0.size), make_columns(system)
     k = make_stage_loops(system.loops, system.constraints, system.tree)
-    good = place(system.tree, chart, x0, xi, s.x)
+    good = place_coordinates(system.tree, chart, x0, xi, s.x)
     copy(u, s.u)
     copy(a, s.a)
     dynamics(system, t, control, s, f)

@@ -142,7 +142,7 @@ class Implicit(Method):
         rows = saved_rows(k, steps, every)
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
         mode, code = chart_codes(self.chart, type(self).__name__)
-        done, status, row = implicit_step.rollout(
+        done, status, row = implicit_step.implicit_rollout(
             one_form(model), self.code, mode, code, self.share, clock.uniform, clock.table(k, steps), k,
             memory["x"], memory["u"], memory["past_x"], memory["past_u"], memory["past_h"], memory["known"],
             memory["past"], memory["chart"], steps, every, control.array[k : k + steps],
@@ -379,7 +379,7 @@ class LinearlyImplicitEuler(Implicit):
 
         rows = saved_rows(k, steps, every)
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
-        done, status = implicit_cg.rollout(
+        done, status = implicit_cg.gradient_rollout(
             one_form(model), self.preconditioned, self.tolerance, 50 + 20 * model.nv, clock.uniform,
             clock.table(k, steps), k, memory["x"], memory["u"], steps, every, control.array[k : k + steps],
             control.callback.address if control.callback else 0, q, v, count,

@@ -93,7 +93,7 @@ def moments(tree, f, Z, G, Q, out):
 
 
 @kernel
-def transposed_times(K, r, c, x):
+def block_transposed_times(K, r, c, x):
     """Product of the transpose of the 6x6 block at row r and column c with six numbers."""
     out = scale6(x[0], ld6(K, r, c))
     for e in range(1, 6):
@@ -128,8 +128,8 @@ def law_sums(forces, t, f, w, Z, K, Q):
                     if how == 2:
                         R, p = link_frame(forces, b + r, f.P)
                         z = local(R, p, z)
-                    by_place = add6(by_place, transposed_times(w.K, 6 * r, 6 * c, z))
-                    by_rate = add6(by_rate, transposed_times(w.D, 6 * r, 6 * c, z))
+                    by_place = add6(by_place, block_transposed_times(w.K, 6 * r, 6 * c, z))
+                    by_rate = add6(by_rate, block_transposed_times(w.D, 6 * r, 6 * c, z))
             if how == 2:
                 R, p = link_frame(forces, b + c, f.P)
                 by_place, by_rate = to_origin(R, p, by_place), to_origin(R, p, by_rate)

@@ -33,18 +33,18 @@ from leastaction.implicit.loops import (
     loop_keep,
     loop_matrix,
     loop_move,
-    loop_rates,
     loop_reset,
     loop_scales,
     loop_sizes,
     loop_step,
+    rates_in_loops,
 )
 from leastaction.jit.decorators import memory, sweep
 from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS
 from leastaction.solve.dense import lu_factor, lu_solve
 from leastaction.tree.arrays import copy
 from leastaction.tree.blocks import add_dense_block, block_inverse, block_times
-from leastaction.tree.charts import chart_blocks, place
+from leastaction.tree.charts import chart_blocks, place_coordinates
 from leastaction.tree.composite import mass_matrix, subtree_inertias
 from leastaction.tree.coordinates import forces_in, positions_out, rates_out
 from leastaction.tree.derivatives import inverse_dynamics_derivatives, subtree_bias
@@ -59,7 +59,7 @@ STALL = 1.0e-9
 class Stage(NamedTuple):
     """Tables of one stage; see the symbol table of this file.
 
-    x (nx,); xi, y, u, a, r, tau (nu,); E, U (nu, 3); M, Kx, Ku, H (nu, nu) with H factorised by ``direction``;
+    x (nx,); xi, y, u, a, r, tau (nu,); E, U (nu, 3); M, Kx, Ku, H (nu, nu) with H factorised by ``stage_direction``;
     swaps (nu,); step, old (nu,) Newton's direction and the iterate before; B, T, m scratch of the derivatives;
     b0, b1 (nu, 3), v0, v1 (nu,) scratch.
     """
@@ -142,16 +142,16 @@ def dynamics_derivatives(system, t, s, f, w, whole):
 
 
 @sweep
-def evaluate(system, chart, t, gh, x0, xih, uh, control, s, f, k):
+def evaluate_stage(system, chart, t, gh, x0, xih, uh, control, s, f, k):
     """Equations (1) and (2) at s.xi, with the constraints in k. False if a ball turned too far."""
     tree, nu = system.tree, uh.size
-    if not place(tree, chart, x0, s.xi, s.x):
+    if not place_coordinates(tree, chart, x0, s.xi, s.x):
         return False
     for d in range(nu):
         s.y[d] = s.xi[d] - xih[d]
     chart_blocks(tree, chart, s.xi, s.y, s.E, s.U)
     block_times(tree, 1.0 / gh, s.E, s.y, s.u)
-    loop_rates(system.loops, system, t, gh, s, f, k)
+    rates_in_loops(system.loops, system, t, gh, s, f, k)
     for d in range(nu):
         s.a[d] = (s.u[d] - uh[d]) / gh
     dynamics(system, t, control, s, f)
@@ -172,7 +172,7 @@ def matrix(tree, gh, s):
 
 
 @sweep
-def direction(system, t, gh, s, f, w, k):
+def stage_direction(system, t, gh, s, f, w, k):
     """Newton's direction s.step of xi; s.H is factorised. False if it is singular."""
     dynamics_derivatives(system, t, s, f, w, True)
     matrix(system.tree, gh, s)
@@ -199,7 +199,7 @@ def sizes(tree, arm, gh, s):
 
 @sweep
 def scale_of(tree, gh, arm, uh, s, f):
-    """Momentum that residuals are compared with, and the rounding of its terms; after ``direction``."""
+    """Momentum that residuals are compared with, and the rounding of its terms; after ``stage_direction``."""
     nu, scale, reach, mass, stiff = uh.size, 0.0, 0.0, 0.0, 0.0
     for i in range(1, tree.rows.shape[0]):
         first, by = tree.rows[i, IU], arm if tree.rows[i, KIND] == PRISMATIC else 1.0
@@ -229,7 +229,7 @@ def solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w,
     weight, widest, arm = 0.0, 0.0, arm_of(system.tree)
     while True:
         largest, squares, gap = math.inf, math.inf, math.inf
-        if evaluate(system, chart, t, gh, x0, xih, uh, control, s, f, k):
+        if evaluate_stage(system, chart, t, gh, x0, xih, uh, control, s, f, k):
             largest, squares = sizes(system.tree, arm, gh, s)
             gap, more = loop_sizes(system.loops, gh, s, f, k)
             if steps == 0:
@@ -241,7 +241,7 @@ def solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w,
             break
         if good and squares <= (1.0 - 1.0e-4 * alpha) * before:
             # a point to go on from
-            if steps == most or not direction(system, t, gh, s, f, w, k):
+            if steps == most or not stage_direction(system, t, gh, s, f, w, k):
                 break
             if steps == 0:
                 scale, rounding = scale_of(system.tree, gh, arm, uh, s, f)

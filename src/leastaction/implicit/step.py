@@ -34,7 +34,7 @@ from leastaction.implicit.loops import loop_linear, loop_matrix, make_stage_loop
 from leastaction.implicit.stage import (
     dynamics,
     dynamics_derivatives,
-    evaluate,
+    evaluate_stage,
     guess_stage,
     make_stage,
     matrix,
@@ -47,7 +47,7 @@ from leastaction.solve.clock import tick
 from leastaction.solve.counts import ITERATIONS, LAST, MOST, TOTALS
 from leastaction.solve.dense import lu_factor, lu_solve
 from leastaction.tree.arrays import all_finite, copy
-from leastaction.tree.charts import choose_charts, other_coordinates, place, start_coordinates
+from leastaction.tree.charts import choose_charts, other_coordinates, place_coordinates, start_coordinates
 from leastaction.tree.coordinates import positions_out, rates_out
 from leastaction.tree.layout import Floats, Ints
 from leastaction.tree.splines import on_splines
@@ -143,7 +143,9 @@ def implicit_step(
     xi0, xih, uh = v[2], v[3], v[4]
     start_coordinates(tree, chart, x, xi0)
     if method == LINEAR:
-        good = linear_step(system, t, h, share, x, u, control, s, f, w, links) and place(tree, chart, x, s.xi, s.x)
+        good = linear_step(system, t, h, share, x, u, control, s, f, w, links) and place_coordinates(
+            tree, chart, x, s.xi, s.x
+        )
         copy(s.xi, v[1])
         count[ITERATIONS] += 1
         return good
@@ -170,7 +172,7 @@ def implicit_step(
 
 
 @entry
-def rollout(
+def implicit_rollout(
     system, method, chart_mode, chart_code, share, uniform, clock, k0, x, u, past_x, past_u, past_h, known, past, chart,
     steps, every, controls, address, rtol, most, out_q, out_v, count, trace,
 ):  # fmt: skip
@@ -242,7 +244,7 @@ def rollout(
 
 
 @entry
-def probe(system, chart, t, gh, x0, xi, xih, uh, control, l, m, r, H, Kx, Ku):
+def stage_probe(system, chart, t, gh, x0, xi, xih, uh, control, l, m, r, H, Kx, Ku):
     """Residual r (nu,) of a stage at given coordinates and its matrix H; Kx, Ku by displacements and rates.
 
     l, m: multipliers of loops and constraints, scaled as in ``implicit.loops``; empty for a tree.
@@ -256,8 +258,8 @@ def probe(system, chart, t, gh, x0, xi, xih, uh, control, l, m, r, H, Kx, Ku):
 
 @sweep
 def probe_stage(system, chart, t, gh, x0, xih, uh, control, s, f, w, links, r, H, Kx, Ku):
-    """See ``probe``."""
-    good = evaluate(system, chart, t, gh, x0, xih, uh, control, s, f, links)
+    """See ``stage_probe``."""
+    good = evaluate_stage(system, chart, t, gh, x0, xih, uh, control, s, f, links)
     dynamics_derivatives(system, t, s, f, w, True)
     matrix(system.tree, gh, s)
     loop_matrix(system.loops, system, t, gh, s, f, links)

@@ -37,7 +37,6 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.forces.bodies import give_bodies, link_frame
-from leastaction.forces.impulses import node_tables
 from leastaction.jit.calls import call_force
 from leastaction.jit.decorators import MEMORY_OPTIONS, kernel, optional, sweep
 from leastaction.jit.lanes import ld6, st6
@@ -57,6 +56,7 @@ from leastaction.spatial._source.vector import add3, axpy6, cross, dot6, join, m
 from leastaction.tree.articulated import expand, reduce
 from leastaction.tree.kinematics import last_rate, velocities
 from leastaction.tree.layout import BALL, EQUALITY, IU, KIND, PARENT, VELOCITY, Floats, Ints
+from leastaction.tree.nodes import node_tables
 
 # Singular values of Sc, in units of the sizes of its rows, that do not count in least squares.
 CARE = 1.0e-6

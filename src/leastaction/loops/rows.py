@@ -98,7 +98,7 @@ def size_or_one(size):
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 @kernel
-def put_row(k, a, b, gap, row, rate, w, g, G, bias, ends):
+def put_loop_row(k, a, b, gap, row, rate, w, g, G, bias, ends):
     """Store one constraint; w is the relative twist v_b - v_a. Without a table for the bias nothing is done for it."""
     g[k] = gap
     st6(G, k, 0, row)
@@ -131,7 +131,7 @@ def loop_rows(loops, P, V, g, G, bias, ends):
             e_rate = cross(ang(va), e)
             row = join(cross(xb, e), e)
             rate = join(add3(cross(xb_rate, e), cross(xb, e_rate)), e_rate)
-            put_row(r, a, b, dot3(e, sub3(xb, xa)), row, rate, w, g, G, bias, ends)
+            put_loop_row(r, a, b, dot3(e, sub3(xb, xa)), row, rate, w, g, G, bias, ends)
             r += 1
         # rotation: g = 2 e . s,  gdot = (c e + s x e) . wa
         zero = (0.0, 0.0, 0.0)
@@ -139,7 +139,7 @@ def loop_rows(loops, P, V, g, G, bias, ends):
             e = row3(loops.select, k, 9 + 3 * i)
             n = matvec(Ra, axpy3(c, e, cross(s, e)))
             n_rate = add3(cross(ang(va), n), matvec(Ra, axpy3(c_rate, e, cross(s_rate, e))))
-            put_row(r, a, b, 2.0 * dot3(e, s), join(n, zero), join(n_rate, zero), w, g, G, bias, ends)
+            put_loop_row(r, a, b, 2.0 * dot3(e, s), join(n, zero), join(n_rate, zero), w, g, G, bias, ends)
             r += 1
         # coupling
         kind = loops.rows[k, 5]
@@ -149,7 +149,7 @@ def loop_rows(loops, P, V, g, G, bias, ends):
             n = cross(v, u)
             n_rate = add3(cross(cross(ang(vb), v), u), cross(v, cross(ang(va), u)))
             gap = dot3(u, v) - loops.coupling[k, 6]
-            put_row(r, a, b, gap, join(n, zero), join(n_rate, zero), w, g, G, bias, ends)
+            put_loop_row(r, a, b, gap, join(n, zero), join(n_rate, zero), w, g, G, bias, ends)
         elif kind == HELICAL_COUPLING:
             helical_row(loops, k, r, a, b, Ra, xa, xb, va, xb_rate, c, s, c_rate, s_rate, w, g, G, bias, ends)
 
@@ -178,7 +178,7 @@ def helical_row(loops, k, r, a, b, Ra, xa, xb, va, xb_rate, c, s, c_rate, s_rate
         gap -= lead * math.floor(gap / lead + 0.5)
     row = join(axpy3(-pitch, turn, cross(xb, axis)), axis)
     rate = join(axpy3(-pitch, turn_rate, add3(cross(xb_rate, axis), cross(xb, axis_rate))), axis_rate)
-    put_row(r, a, b, gap, row, rate, w, g, G, bias, ends)
+    put_loop_row(r, a, b, gap, row, rate, w, g, G, bias, ends)
 
 
 @sweep

@@ -133,7 +133,7 @@ def overlaps(model: Model, touching: Any, q: FloatArray, x: FloatArray) -> list[
     ints, floats = np.zeros((table.capacity, 4), dtype=np.int64), np.zeros((table.capacity, 24))
     n = contact_features.find_contacts(table.contacts, poses, 0.0, ints, floats)
     phi, work = np.zeros(n), [np.zeros((n, w)) for w in (3, 6, 6, 3, 3)]
-    contact_gap.gaps(ints, floats, n, poses, phi, *work)
+    contact_gap.contact_gaps(ints, floats, n, poses, phi, *work)
     found: dict[int, Overlap] = {}
     for worst in np.argsort(phi):
         if phi[worst] >= -_DEEP:

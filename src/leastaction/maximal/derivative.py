@@ -112,7 +112,7 @@ class Problem:
         from leastaction.jit.status import NO_RATES
 
         q, v = np.zeros(self.model.nq), np.zeros(self.model.nv)
-        good = legendre.leave(owner.system, self.state.t + self.dt, x, p, q, v)
+        good = legendre.leave_momenta(owner.system, self.state.t + self.dt, x, p, q, v)
         _raise_first(self.model, owner)
         if not good:
             raise NoStepError(NO_RATES, 0)
@@ -145,7 +145,7 @@ def step_derivative(problem: Problem, effort: FloatArray, parameters: tuple[str,
             step[j % n] = sign * far[j]
             q = retract(model, state.q, step) if j < n else state.q.copy()
             v = state.v + step if n <= j < 2 * n else state.v.copy()
-            legendre.enter(system, q, v, X[row], u, P[row])
+            legendre.enter_momenta(system, q, v, X[row], u, P[row])
             U[row] += step if j >= 2 * n else 0.0
     out, end = problem.along(X, P, U, far)
 
@@ -234,7 +234,7 @@ def _between(problem: Problem, length: float, ends: list[Model]) -> FloatArray:
     state = problem.state
     X, P, U = problem.starts(1)
     for side, end in enumerate(ends):
-        legendre.enter(end.system, state.q.copy(), state.v.copy(), X[side], np.zeros(len(state.v)), P[side])
+        legendre.enter_momenta(end.system, state.q.copy(), state.v.copy(), X[side], np.zeros(len(state.v)), P[side])
     return problem.along(X, P, U, np.array([length]), (ends[0], ends[1]))[0][:, 0]
 
 

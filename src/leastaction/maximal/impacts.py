@@ -69,10 +69,10 @@ def touch_at(model: Model, memory: Memory, q: FloatArray) -> Touch:
     ints, floats = memory["contacts"], memory["features"]
     P = np.zeros((len(model.system.tree.rows), 12))
     x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
-    legendre.enter(model.system, q.copy(), u.copy(), x, u, p)
+    legendre.enter_momenta(model.system, q.copy(), u.copy(), x, u, p)
     maximal_step.row_poses(model.system.tree, x, P)
     gap, normal, point_a, point_b = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3))
-    contact_gap.gaps(ints, floats, n, P, gap, normal, np.zeros((n, 6)), np.zeros((n, 6)), point_a, point_b)
+    contact_gap.contact_gaps(ints, floats, n, P, gap, normal, np.zeros((n, 6)), np.zeros((n, 6)), point_a, point_b)
 
     # velocities of the two points, first minus second, along normal and tangents
     J = np.zeros((n, 3, model.nv))
@@ -107,8 +107,8 @@ def free_inverse(model: Model, t: float, q: FloatArray) -> FloatArray:
         v = np.zeros(model.nv)
         v[column] = float(column >= 0)
         x, u, p, gap, rate = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv), np.zeros(m), np.zeros(m)
-        legendre.enter(model.system, q.copy(), v, x, u, p)
-        legendre.gaps(model.system, t, x, u, gap, rate)
+        legendre.enter_momenta(model.system, q.copy(), v, x, u, p)
+        legendre.gaps_and_rates(model.system, t, x, u, gap, rate)
         if column < 0:
             rest = rate
         else:

@@ -159,7 +159,7 @@ class Maximal(Method):
 
         refuse(self.choice, model)
         x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
-        legendre.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
+        legendre.enter_momenta(model.system, state.q.copy(), state.v.copy(), x, u, p)
         check_closed(model, state.t, x, u)
         known: Any = np.zeros(4, dtype=np.int64)
         known[3] = self.first_step == "seed"
@@ -192,7 +192,7 @@ class Maximal(Method):
         from leastaction.dynamics import legendre
 
         q, v = np.zeros(model.nq), np.zeros(model.nv)
-        if not legendre.leave(model.system, 0.0, memory["x"], memory["p"], q, v):
+        if not legendre.leave_momenta(model.system, 0.0, memory["x"], memory["p"], q, v):
             raise ConvergenceError(f"{self.label}: {failure_of(Status.NO_RATES)}")
         return q, v
 

@@ -55,7 +55,7 @@ def check_closed(model: Model, t: float, x: FloatArray, u: FloatArray) -> None:
     if m == 0:
         return
     gap, rate = np.zeros(m), np.zeros(m)
-    legendre.gaps(model.system, t, x, u, gap, rate)
+    legendre.gaps_and_rates(model.system, t, x, u, gap, rate)
     model.raise_pending()
     size, rounding, _ = row_sizes(model, t, x, u).T
     for what, found in (("open by", gap), ("opening at", rate)):

@@ -254,8 +254,8 @@ def _slips(model: Model, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
 
     x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
     gap, rate = np.zeros(row_count(model)), np.zeros(row_count(model))
-    legendre.enter(model.system, q.copy(), v.copy(), x, u, p)
-    legendre.gaps(model.system, t, x, u, gap, rate)
+    legendre.enter_momenta(model.system, q.copy(), v.copy(), x, u, p)
+    legendre.gaps_and_rates(model.system, t, x, u, gap, rate)
     model.raise_pending()
     table: Any = model.system.constraints
     kinds = np.repeat(table.kind[:, 0], table.kind[:, 4])

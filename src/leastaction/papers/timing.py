@@ -38,7 +38,7 @@ def guesses(model: Model, states: Sequence[State], s: int, dt: float) -> tuple[F
 
     X, P, U = (np.zeros((len(states), model.nv)) for _ in range(3))
     for k, state in enumerate(states):
-        legendre.enter(model.system, state.q.copy(), state.v.copy(), X[k], U[k], P[k])
+        legendre.enter_momenta(model.system, state.q.copy(), state.v.copy(), X[k], U[k], P[k])
     return X, P, dt * U[:, :, None] * lobatto(s)[0][None, None, :]
 
 
@@ -89,5 +89,5 @@ def hermite_simpson_times(model: Model, state: State, form: str, dt: float) -> d
     out: dict[str, float] = {}
     for what, name in ((0, "evaluation"), (2, "linearisation")):
         args = (model.system, form == "implicit", dt, x, u, dt * u, u, zero, zero, zero, rows, y, what, repeats)
-        out[name] = best(lambda args=args: hermite_simpson_step.probe(*args)) / repeats
+        out[name] = best(lambda args=args: hermite_simpson_step.hermite_simpson_probe(*args)) / repeats
     return out

@@ -66,7 +66,7 @@ class Touching:
         self.ga, self.gb = np.full((n, 6), np.nan), np.full((n, 6), np.nan)
         self.ca, self.cb = np.full((n, 3), np.nan), np.full((n, 3), np.nan)
         out = (self.gap, self.normal, self.ga, self.gb, self.ca, self.cb)
-        contact_gap.gaps(self.ints, self.floats, n, self.P, *out)
+        contact_gap.contact_gaps(self.ints, self.floats, n, self.P, *out)
 
     @property
     def kinds(self) -> list[int]:

@@ -51,7 +51,7 @@ def square(tree, x, r, w):
 
 
 @sweep
-def along(tree, x, u, a, j, s, xi, x_there, u_there):
+def along_motion(tree, x, u, a, j, s, xi, x_there, u_there):
     """State s seconds along the motion: u + s a + s^2/2 j, and x moved by its integral."""
     for d in range(u.size):
         xi[d] = s * u[d] + s * s / 2.0 * a[d] + s * s * s / 6.0 * j[d]
@@ -78,7 +78,7 @@ def step_density(system, t, q, v, tolerance, most):
     # accelerations at d, -d; the jerk from them; accelerations at 2d, -2d
     for k in range(4):
         s = (1.0 + k // 2) * (1.0 - 2.0 * (k % 2)) * d
-        along(tree, x, u, a, j, s, xi, x_there[k], u_there)
+        along_motion(tree, x, u, a, j, s, xi, x_there[k], u_there)
         good = acceleration(system, t + s, x_there[k], u_there, none, w, there[k]) and good
         if k == 1:
             for e in range(nu):

@@ -48,7 +48,7 @@ def make_residuals(n):
 
 
 @sweep
-def product(a, x, y):
+def weighted_product(a, x, y):
     """Product of x and y with squared weights."""
     s = 0.0
     for i in range(x.size):
@@ -83,22 +83,22 @@ def improve(R, k):
     for i in range(n):
         v[i] = R.r[i]
         w[i] = R.r[i] - (R.next[i] - R.tried[i])
-    size = product(R.a, v, v)
+    size = weighted_product(R.a, v, v)
     # twice, as once leaves rounding errors in
     for _ in range(2):
         for j in range(min(k, m)):
             if j != (k - 1) % m:
-                s = product(R.a, R.W[j], w)
+                s = weighted_product(R.a, R.W[j], w)
                 for i in range(n):
                     w[i] -= s * R.W[j, i]
                     v[i] -= s * R.V[j, i]
-    length = np.sqrt(product(R.a, w, w))
+    length = np.sqrt(weighted_product(R.a, w, w))
     if not length > NOTHING * np.sqrt(size):
         return False
     for i in range(n):
         v[i] /= length
         w[i] /= length
-    s = product(R.a, w, R.r)
+    s = weighted_product(R.a, w, R.r)
     for i in range(n):
         R.z[i] += s * v[i]
         R.r[i] -= s * w[i]

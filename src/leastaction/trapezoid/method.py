@@ -77,7 +77,7 @@ class LieTrapezoid(Method):
         from leastaction.dynamics import legendre
 
         x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
-        legendre.enter(model.system, state.q.copy(), state.v.copy(), x, u, p)
+        legendre.enter_momenta(model.system, state.q.copy(), state.v.copy(), x, u, p)
         past = np.zeros(model.nv)
         return {"x": x, "p": p, "last": past, "before": past.copy(), "known": np.zeros(1, dtype=np.int64)}
 
@@ -91,7 +91,7 @@ class LieTrapezoid(Method):
         from leastaction.dynamics import legendre
 
         q, v = np.zeros(model.nq), np.zeros(model.nv)
-        legendre.leave(model.system, 0.0, memory["x"], memory["p"], q, v)
+        legendre.leave_momenta(model.system, 0.0, memory["x"], memory["p"], q, v)
         return q, v
 
     def rollout(

@@ -10,7 +10,7 @@ ball the rotation vector xi of R^(k+1) = exp(xi) R^k (parent side).
     S1   (nu, 6)   the same axes at q^(k+1)
     E    (n+1, 12) displacement: unit quaternion (4), displacement of the origin (3); coefficients e, e1 of dlog; of the
                    invariant form the displacement b of the centre of mass (3)
-    Z    (n+1, 6)  h times the average twist    mu   (n+1, 6)  discrete momentum, after ``residual`` of the subtree
+    Z    (n+1, 6)  h times the average twist    mu   (n+1, 6)  discrete momentum, of the subtree after (3)
     printed        whether Z is the logarithm on SE(3), as the paper has it
     G    (nu,)     half impulses at one end of the step: gravity, forces on bodies, joint forces
     p    (nu,)     momenta at q^k               r    (nu,)     residual

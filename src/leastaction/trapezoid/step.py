@@ -16,9 +16,8 @@ import numpy as np
 
 from leastaction.dynamics.forward import acceleration, make_work
 from leastaction.dynamics.legendre import to_parent_axes, tree_rates
-from leastaction.forces.bodies import body_forces
-from leastaction.forces.impulses import has_forces, put4, quat_at, turned
-from leastaction.forces.joints import joint_forces
+from leastaction.forces.bodies import body_forces, has_forces
+from leastaction.forces.joints import joint_forces, turned_matrix
 from leastaction.jit.calls import call_control, call_law
 from leastaction.jit.decorators import entry, kernel, optional, sweep
 from leastaction.jit.lanes import st6
@@ -38,9 +37,9 @@ from leastaction.trapezoid.residual import (
     project_loads,
     residual,
 )
-from leastaction.tree.arrays import all_finite, copy
+from leastaction.tree.arrays import all_finite, copy, scalar_product
 from leastaction.tree.articulated import eliminate, expand, reduce
-from leastaction.tree.coordinates import forces_in, get3, positions_out, put3, rates_out
+from leastaction.tree.coordinates import forces_in, get3, positions_out, put3, put_quat, quat_at, rates_out
 from leastaction.tree.kinematics import arm_of
 from leastaction.tree.layout import BALL, IU, IX, KIND, MASS
 
@@ -122,7 +121,7 @@ def damping(system, h, x, w, f, u):
     for j in range(p.ball.shape[0]):
         d, b = w.rate[p.ball[j, 1]], p.ball_data
         R = quat_to_matrix(quat_normalize(quat_at(f.q, p.ball[j, 0])))
-        A = turned(R, (-0.5 * b[j, 7], 0.0, 0.0, 0.0, -0.5 * b[j, 8], 0.0, 0.0, 0.0, -0.5 * b[j, 9]))
+        A = turned_matrix(R, (-0.5 * b[j, 7], 0.0, 0.0, 0.0, -0.5 * b[j, 8], 0.0, 0.0, 0.0, -0.5 * b[j, 9]))
         for r in range(3):
             for e in range(3):
                 w.damp[d + r, e] += A[3 * r + e]
@@ -154,15 +153,6 @@ def impulse_solve(tree, h, fresh, w, f, y):
     expand(tree, w.S0, f.U, f.y, f.Z, y)
 
 
-@kernel
-def dot(a, b):
-    """Scalar product."""
-    s = 0.0
-    for k in range(a.size):
-        s += a[k] * b[k]
-    return s
-
-
 @sweep
 def broyden_direction(tree, h, fresh, rank, alpha, w, f, z):
     """w.y = -H r after the rank-one update for the step alpha w.y taken last, eq. (9). Returns the new rank.
@@ -174,7 +164,7 @@ def broyden_direction(tree, h, fresh, rank, alpha, w, f, z):
         copy(z, w.y)
         return 0
     for j in range(rank):
-        c = dot(w.steps[j], z)
+        c = scalar_product(w.steps[j], z)
         for k in range(z.size):
             z[k] += c * w.updates[j, k]
     # z = -H r; the change of H r is d - z with d the last direction, and s = alpha d
@@ -182,13 +172,13 @@ def broyden_direction(tree, h, fresh, rank, alpha, w, f, z):
     for k in range(z.size):
         s[k] = alpha * w.y[k]
         v[k] = w.y[k] - z[k]
-    c = dot(s, v)
-    if abs(c) <= 1.0e-10 * dot(s, s):
+    c = scalar_product(s, v)
+    if abs(c) <= 1.0e-10 * scalar_product(s, s):
         copy(z, w.y)
         return rank
     for k in range(z.size):
         v[k] = (s[k] - v[k]) / c
-    c = dot(s, z)
+    c = scalar_product(s, z)
     for k in range(z.size):
         w.y[k] = z[k] + c * v[k]
     return rank + 1
@@ -281,7 +271,7 @@ def move_on(tree, x, xi):
     for i in range(1, tree.rows.shape[0]):
         k, d = tree.rows[i, IX], tree.rows[i, IU]
         if tree.rows[i, KIND] == BALL:
-            put4(x, k, quat_normalize(quat_mul(quat_exp(get3(xi, d)), quat_at(x, k))))
+            put_quat(x, k, quat_normalize(quat_mul(quat_exp(get3(xi, d)), quat_at(x, k))))
         else:
             x[k] += xi[d]
 

@@ -30,3 +30,12 @@ def copy(a, b):
 def vec3(a, d, c):
     """Three entries of column c from row d on."""
     return (ld(a, d, c), ld(a, d + 1, c), ld(a, d + 2, c))
+
+
+@kernel
+def scalar_product(a, b):
+    """Scalar product of two vectors."""
+    s = 0.0
+    for k in range(a.size):
+        s += a[k] * b[k]
+    return s

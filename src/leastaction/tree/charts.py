@@ -137,7 +137,7 @@ def euler_quality(code, z):
 
 
 @kernel
-def put_block(B, d, r0, r1, r2):
+def put_chart_block(B, d, r0, r1, r2):
     """Store a 3x3 block by rows."""
     for e in range(3):
         B[d, e] = r0[e]
@@ -148,13 +148,13 @@ def put_block(B, d, r0, r1, r2):
 @kernel
 def put_nine(B, d, M):
     """Store nine numbers as a block."""
-    put_block(B, d, (M[0], M[1], M[2]), (M[3], M[4], M[5]), (M[6], M[7], M[8]))
+    put_chart_block(B, d, (M[0], M[1], M[2]), (M[3], M[4], M[5]), (M[6], M[7], M[8]))
 
 
 @kernel
 def put_columns(B, d, a, b, c):
     """Store a block by columns."""
-    put_block(B, d, (a[0], b[0], c[0]), (a[1], b[1], c[1]), (a[2], b[2], c[2]))
+    put_chart_block(B, d, (a[0], b[0], c[0]), (a[1], b[1], c[1]), (a[2], b[2], c[2]))
 
 
 @kernel
@@ -224,7 +224,7 @@ def other_coordinates(tree, chart, x0, xi0, x, xi):
 
 
 @sweep
-def place(tree, chart, x0, xi, x):
+def place_coordinates(tree, chart, x0, xi, x):
     """x from its coordinates. False if a ball turned too far for the exponential chart."""
     for i in range(1, tree.rows.shape[0]):
         k, d = tree.rows[i, IX], tree.rows[i, IU]
@@ -256,7 +256,7 @@ def chart_blocks(tree, chart, xi, y, E, U):
             # d(dexp_right(xi) y)/dxi = -d(dexp(w) y)/dw at w = -xi
             M, N = dexp_right(z), dexp_derivative((-z[0], -z[1], -z[2]), get3(y, d))
             put_nine(E, d, M)
-            put_block(
+            put_chart_block(
                 U, d, (M[0] - N[0], M[1] - N[1], M[2] - N[2]), (M[3] - N[3], M[4] - N[4], M[5] - N[5]),
                 (M[6] - N[6], M[7] - N[7], M[8] - N[8]),
             )  # fmt: skip
@@ -281,4 +281,4 @@ def base_blocks(tree, chart, xi, A):
             put_nine(A, d, exp((-z[0], -z[1], -z[2])))
         else:
             zero = (0.0, 0.0, 0.0)
-            put_block(A, d, zero, zero, zero)
+            put_chart_block(A, d, zero, zero, zero)

@@ -41,6 +41,19 @@ def put3(a, k, v):
 
 
 @kernel
+def quat_at(x, k):
+    """Quaternion of a ball whose first coordinate is k."""
+    return (x[k], x[k + 1], x[k + 2], x[k + 3])
+
+
+@kernel
+def put_quat(x, k, q):
+    """Store a quaternion."""
+    for e in range(4):
+        x[k + e] = q[e]
+
+
+@kernel
 def free_rotation(x, k):
     """Rotation of the ball of a free joint whose first coordinate is k."""
     one, zero = number(x, 1.0), number(x, 0.0)
@@ -64,9 +77,18 @@ def ball_rotation(x, k):
 
 
 @kernel
-def arm_of(turned, j, x):
+def turned_arm(turned, j, x):
     """b of turned joint j: the origin of its child frame, in child axes."""
     return sub3(get3(x, turned.free[j, 0] + 4), offset_of(turned, j))
+
+
+@kernel
+def rate_of(c, v):
+    """Row rate of the user's velocity v."""
+    for k in range(c.v.size):
+        if c.v[k] == v:
+            return k
+    return -1
 
 
 @kernel
@@ -95,7 +117,7 @@ def turned_positions_out(turned, c, x, q):
     """The position from b + c."""
     for j in range(turned.free.shape[0]):
         k = turned.free[j, 0]
-        give3(q, c.q, k + 4, matvec(ball_rotation(x, k), arm_of(turned, j, x)))
+        give3(q, c.q, k + 4, matvec(ball_rotation(x, k), turned_arm(turned, j, x)))
 
 
 @optional(None)
@@ -103,7 +125,7 @@ def turned_rates_in(turned, x, u):
     """bdot in place of the linear velocity."""
     for j in range(turned.free.shape[0]):
         d = turned.free[j, 1]
-        put3(u, d + 3, sub3(get3(u, d + 3), cross(get3(u, d), arm_of(turned, j, x))))
+        put3(u, d + 3, sub3(get3(u, d + 3), cross(get3(u, d), turned_arm(turned, j, x))))
 
 
 @optional(None)
@@ -111,7 +133,7 @@ def turned_rates_out(turned, c, x, u, v):
     """The linear velocity from bdot."""
     for j in range(turned.free.shape[0]):
         d = turned.free[j, 1]
-        give3(v, c.v, d + 3, add3(get3(u, d + 3), cross(get3(u, d), arm_of(turned, j, x))))
+        give3(v, c.v, d + 3, add3(get3(u, d + 3), cross(get3(u, d), turned_arm(turned, j, x))))
 
 
 @kernel
@@ -119,7 +141,7 @@ def turned_bias(turned, c, j, x, v):
     """w x bdot."""
     d = turned.free[j, 1]
     w = user3(v, c.v, d)
-    return cross(w, sub3(user3(v, c.v, d + 3), cross(w, arm_of(turned, j, x))))
+    return cross(w, sub3(user3(v, c.v, d + 3), cross(w, turned_arm(turned, j, x))))
 
 
 @optional(None)
@@ -128,7 +150,7 @@ def turned_accelerations_in(turned, c, x, v, udot):
     for j in range(turned.free.shape[0]):
         d = turned.free[j, 1]
         bias = turned_bias(turned, c, j, x, v)
-        turn = cross(get3(udot, d), arm_of(turned, j, x))
+        turn = cross(get3(udot, d), turned_arm(turned, j, x))
         put3(udot, d + 3, sub3(sub3(get3(udot, d + 3), turn), bias))
 
 
@@ -138,7 +160,7 @@ def turned_accelerations_out(turned, c, x, v, udot, a):
     for j in range(turned.free.shape[0]):
         d = turned.free[j, 1]
         bias = turned_bias(turned, c, j, x, v)
-        turn = cross(get3(udot, d), arm_of(turned, j, x))
+        turn = cross(get3(udot, d), turned_arm(turned, j, x))
         give3(a, c.v, d + 3, add3(add3(get3(udot, d + 3), turn), bias))
 
 
@@ -147,7 +169,7 @@ def turned_forces_in(turned, x, f):
     """Torque of the ball from that of the user."""
     for j in range(turned.free.shape[0]):
         d = turned.free[j, 1]
-        put3(f, d, add3(get3(f, d), cross(arm_of(turned, j, x), get3(f, d + 3))))
+        put3(f, d, add3(get3(f, d), cross(turned_arm(turned, j, x), get3(f, d + 3))))
 
 
 @optional(None)
@@ -155,7 +177,7 @@ def turned_forces_out(turned, c, x, f, tau):
     """Torque of the user from that of the ball."""
     for j in range(turned.free.shape[0]):
         d = turned.free[j, 1]
-        give3(tau, c.v, d, sub3(get3(f, d), cross(arm_of(turned, j, x), get3(f, d + 3))))
+        give3(tau, c.v, d, sub3(get3(f, d), cross(turned_arm(turned, j, x), get3(f, d + 3))))
 
 
 # --- all joints -------------------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def crba(tree, x, H, repeats):
 
 
 @entry
-def derivatives(tree, x, u, udot, dq, du, H, h, repeats):
+def tree_derivatives(tree, x, u, udot, dq, du, H, h, repeats):
     """Derivatives of inverse dynamics by x and u, mass matrix, and the momentum map h (nu, 6)."""
     n, nu = tree.rows.shape[0], tree.rates.shape[0]
     P, S, M, V, F = table(x, n, 12), table(x, nu, 6), table(x, n, 9), table(x, n, 12), table(x, n, 6)

@@ -102,7 +102,7 @@ def turn_by_quaternion(R, w, x, y, z):
 
 
 @kernel
-def move(tree, i, x, P, S):
+def move_row(tree, i, x, P, S):
     """Pose and axes of row i. Returns (R, p)."""
     C = tree.const
     R, p = joint_frame(C, i, P, tree.rows[i, PARENT], 0)
@@ -169,7 +169,7 @@ def kinematics(tree, x, P, S):
     """Poses and axes of all rows."""
     set_origin(tree, x, P)
     for i in range(1, tree.rows.shape[0]):
-        move(tree, i, x, P, S)
+        move_row(tree, i, x, P, S)
 
 
 @sweep
@@ -221,7 +221,7 @@ def outward(tree, x, u, udot, P, S, M, V, F):
     st9(M, 0, 0, (zero, zero, zero, zero, zero, zero, zero, zero, zero))
     for i in range(1, tree.rows.shape[0]):
         j, kind, d = tree.rows[i, PARENT], tree.rows[i, KIND], tree.rows[i, IU]
-        R, p = move(tree, i, x, P, S)
+        R, p = move_row(tree, i, x, P, S)
         # a_i = a_j + ad(v_j) S u + S udot  (the rates of a ball are components in child axes)
         vj = ld6(V, j, 0)
         w = joint_twist(kind, S, d, u)

@@ -85,25 +85,13 @@ def unit_twist(k):
 
 
 @kernel
-def row3(a, i, k):
-    """Three numbers of row i."""
-    return (a[i, k], a[i, k + 1], a[i, k + 2])
-
-
-@kernel
-def row9(a, i):
-    """The first nine numbers of row i."""
-    return (a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5], a[i, 6], a[i, 7], a[i, 8])
-
-
-@kernel
 def motion_start(splines, j, x, k):
     """First pose C, number of factors, control points and places of both coordinates."""
     kind, data = splines.kind, splines.data
     a, s = cell(x[k], kind[j, N1], kind[j, CLOSED1])
     if kind[j, SIZE] == 1:
         i = kind[j, FIRST] + a
-        C = pose(row9(data, i), row3(data, i, 9))
+        C = pose(ld9(data, i, 0), ld3(data, i, 9))
         return C, 3, a, s, 0, 0.0
     b, t = cell(x[k + 1], kind[j, N2], kind[j, CLOSED2])
     return pose((1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0)), 6, a, s, b, t
@@ -113,7 +101,7 @@ def motion_start(splines, j, x, k):
 def curve_twist(splines, j, a, i):
     """Twist of factor i = 0, 1, 2 of a curve in the segment of control point a."""
     r = splines.kind[j, FIRST] + (a + i + 1) % splines.kind[j, N1]
-    return join(row3(splines.data, r, 12), row3(splines.data, r, 15))
+    return join(ld3(splines.data, r, 12), ld3(splines.data, r, 15))
 
 
 @kernel
@@ -148,7 +136,7 @@ def spline_axes(splines, j, x, k):
 
 
 @kernel
-def carried(step, xi, f, g, S):
+def carried_axes(step, xi, f, g, S):
     """S_j and its five derivatives S = (S_j, S_j,1, S_j,2, S_j,11, S_j,12, S_j,22) behind one more factor.
 
     f (f_1, f_2, f_11, f_12, f_22) and g (f_j and the same derivatives of it) belong to that factor.
@@ -169,7 +157,7 @@ def carried(step, xi, f, g, S):
 
 @sweep
 def spline_terms(splines, j, x, k):
-    """For both axes of spline j what ``carried`` lists: the axis and its derivatives, in the axes of the joint."""
+    """For both axes of spline j what ``carried_axes`` lists: the axis and its derivatives, in the axes of the joint."""
     _, m, a, s, b, t = motion_start(splines, j, x, k)
     zero = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     one = (zero, zero, zero, zero, zero, zero)
@@ -191,8 +179,8 @@ def spline_terms(splines, j, x, k):
                     f111, f112 = f111 + p3 * g * value, f112 + p2 * g1 * value
                     f122, f222 = f122 + p1 * g2 * value, f222 + p * g3 * value
         step, by = exp(scale6(f, xi)), (f1, f2, f11, f12, f22)
-        one = carried(step, xi, by, (f1, f11, f12, f111, f112, f122), one)
-        two = carried(step, xi, by, (f2, f12, f22, f112, f122, f222), two)
+        one = carried_axes(step, xi, by, (f1, f11, f12, f111, f112, f122), one)
+        two = carried_axes(step, xi, by, (f2, f12, f22, f112, f122, f222), two)
     return one, two
 
 
@@ -234,7 +222,7 @@ def corrections(splines, j, x, k, E):
 
 
 @kernel
-def rates_of(splines, j, u, d):
+def rate_pair(splines, j, u, d):
     """Both rates of a spline, the second of a curve zero."""
     return u[d], u[d + 1] if splines.kind[j, SIZE] == 2 else 0.0
 
@@ -245,7 +233,7 @@ def spline_bias(splines, tree, i, x, u, P, a):
     if tree.rows[i, KIND] == SPLINE:
         j = splines.number[i]
         D11, D12, D22 = corrections(splines, j, x, tree.rows[i, IX], pose_of(P, i))
-        u1, u2 = rates_of(splines, j, u, tree.rows[i, IU])
+        u1, u2 = rate_pair(splines, j, u, tree.rows[i, IU])
         a = axpy6(u1 * u1, D11, axpy6(2.0 * u1 * u2, D12, axpy6(u2 * u2, D22, a)))
     return a
 
@@ -295,8 +283,8 @@ def spline_derivatives(splines, tree, x, u, udot, P, S, M, m, V, F, B, T, dq, du
         last, p, k, d = i + size - 1, tree.rows[i, PARENT], tree.rows[i, IX], tree.rows[i, IU]
         E, vp, ap, v = pose_of(P, last), ld6(V, p, 0), ld6(V, p, 6), ld6(V, last, 0)
         one, two = spline_terms(splines, j, x, k)
-        u1, u2 = rates_of(splines, j, u, d)
-        a1, a2 = rates_of(splines, j, udot, d)
+        u1, u2 = rate_pair(splines, j, u, d)
+        a1, a2 = rate_pair(splines, j, udot, d)
         w = sub6(v, vp)
         for e in range(size):
             # derivatives of both axes by coordinate e, and of the rate of this axis
@@ -353,7 +341,7 @@ def spline_row_change(splines, tree, x, u, P, row, body, out):
         if tree.rows[i, KIND] == SPLINE:
             j, d = splines.number[i], tree.rows[i, IU]
             D11, D12, D22 = corrections(splines, j, x, tree.rows[i, IX], pose_of(P, i))
-            u1, u2 = rates_of(splines, j, u, d)
+            u1, u2 = rate_pair(splines, j, u, d)
             out[d] += dot6(row, axpy6(u1, D11, scale6(u2, D12)))
             if splines.kind[j, SIZE] == 2:
                 out[d + 1] += dot6(row, axpy6(u1, D12, scale6(u2, D22)))
@@ -361,7 +349,7 @@ def spline_row_change(splines, tree, x, u, P, row, body, out):
 
 
 @entry
-def probe(splines, j, x, S, dS, ddS):
+def spline_probe(splines, j, x, S, dS, ddS):
     """Axes S (2, 6) of spline j at x, dS (2, 2, 6) and ddS (2, 3, 6) by (11, 12, 22); returns its pose (12)."""
     Q, _, _ = spline_axes(splines, j, x, 0)
     one, two = spline_terms(splines, j, x, 0)

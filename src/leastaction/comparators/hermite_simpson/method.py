@@ -80,7 +80,7 @@ class HermiteSimpson(Method):
         rows = saved_rows(k, steps, every)
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
         address = control.callback.address if control.callback else 0
-        done, status = hermite_simpson_step.rollout(
+        done, status = hermite_simpson_step.hermite_simpson_rollout(
             model.system, self.form == "implicit", clock.uniform, clock.table(k, steps), k,
             memory["x"], memory["u"], memory["past"],
             memory["known"], steps, every, control.array[k : k + steps], address, self.solver.tolerance,

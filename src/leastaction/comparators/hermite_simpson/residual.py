@@ -29,8 +29,7 @@ import numpy as np
 from leastaction.dynamics.forward import acceleration
 from leastaction.explicit.step import local_rates, retract
 from leastaction.forces.bodies import body_forces
-from leastaction.forces.impulses import ball_stiffness, rate_of
-from leastaction.forces.joints import joint_forces
+from leastaction.forces.joints import ball_stiffness, joint_forces
 from leastaction.jit.calls import call_law
 from leastaction.jit.decorators import memory, sweep
 from leastaction.solve.dense import cholesky, lu_factor, lu_solve
@@ -48,7 +47,7 @@ from leastaction.tree.blocks import (
     set_block,
 )
 from leastaction.tree.composite import mass_matrix, subtree_inertias
-from leastaction.tree.coordinates import forces_in, free_rotation, get3, positions_out, rates_out
+from leastaction.tree.coordinates import forces_in, free_rotation, get3, positions_out, rate_of, rates_out
 from leastaction.tree.derivatives import inverse_dynamics_derivatives, subtree_bias
 from leastaction.tree.kinematics import add_armature, inward, outward
 from leastaction.tree.layout import BALL, IU, KIND, Floats, Ints
@@ -114,7 +113,7 @@ def make_point(nx, nu):
 
 
 @memory
-def make_step_work(tree):
+def make_middle_work(tree):
     """Scratch memory of a step."""
     n, nu = tree.rows.shape[0], tree.rates.shape[0]
     return StepWork(
@@ -146,7 +145,7 @@ def chart(tree, point):
 
 
 @sweep
-def force_derivatives(system, x, control, f, Kx, Ku):
+def take_off_joint_derivatives(system, x, control, f, Kx, Ku):
     """Take the derivatives of the joint forces off Kx and Ku; f.q and f.v are the user's state.
 
     Springs and dampers of a free joint's translation count along parent axes only.
@@ -184,7 +183,7 @@ def force_derivatives(system, x, control, f, Kx, Ku):
 
 @sweep
 def dynamics_rows(system, t, point, control, f, w):
-    """Row (3) of a point: inverse dynamics minus forces. Leaves what ``dynamics_derivatives`` needs in f."""
+    """Row (3) of a point: inverse dynamics minus forces. Leaves what ``point_derivatives`` needs in f."""
     tree = system.tree
     positions_out(system.coordinates, point.x, f.q)
     rates_out(system.coordinates, point.x, point.u, f.v)
@@ -200,7 +199,7 @@ def dynamics_rows(system, t, point, control, f, w):
 
 
 @sweep
-def dynamics_derivatives(system, t, point, control, f, w):
+def point_derivatives(system, t, point, control, f, w):
     """H, Kx (by displacements in child axes) and Ku of a point; forces on bodies count as fixed to them."""
     tree, nu = system.tree, w.tau.size
     dynamics_rows(system, t, point, control, f, w)
@@ -216,13 +215,13 @@ def dynamics_derivatives(system, t, point, control, f, w):
     spline_derivatives(
         tree.splines, tree, point.x, point.u, point.a, f.P, f.S, f.M, w.m, f.V, f.F, w.B, w.T, point.Kx, point.Ku
     )
-    force_derivatives(system, point.x, control, f, point.Kx, point.Ku)
+    take_off_joint_derivatives(system, point.x, control, f, point.Kx, point.Ku)
     chart(tree, point)
 
 
 # --- residual -------------------------------------------------------------------------------------------------------
 @sweep
-def evaluate(system, implicit, t, h, x0, u0, a0, middle, end, control, f, w):
+def evaluate_middle(system, implicit, t, h, x0, u0, a0, middle, end, control, f, w):
     """Rows (2), and (3) in the implicit form, at xi_1, u_1 (and a_m, a_1). False if a ball turns too far."""
     tree, nu = system.tree, u0.size
     for i in range(1, tree.rows.shape[0]):
@@ -415,10 +414,10 @@ def implicit_rest(tree, h, w):
 
 
 @sweep
-def newton_direction(system, implicit, t, h, middle, end, control, f, w):
+def middle_direction(system, implicit, t, h, middle, end, control, f, w):
     """Newton's direction from the present point: w.y, and (w.b4, w.b5)[:, 0] = (dxi_1, du_1) in the implicit form."""
-    dynamics_derivatives(system, t + 0.5 * h, middle, control, f, w)
-    dynamics_derivatives(system, t + h, end, control, f, w)
+    point_derivatives(system, t + 0.5 * h, middle, control, f, w)
+    point_derivatives(system, t + h, end, control, f, w)
     if implicit:
         implicit_system(system.tree, h, middle, end, w)
     elif not explicit_system(system.tree, h, middle, end, w):

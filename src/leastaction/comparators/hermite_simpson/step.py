@@ -8,11 +8,11 @@ import math
 import numpy as np
 
 from leastaction.comparators.hermite_simpson.residual import (
-    dynamics_derivatives,
-    evaluate,
+    evaluate_middle,
+    make_middle_work,
     make_point,
-    make_step_work,
-    newton_direction,
+    middle_direction,
+    point_derivatives,
 )
 from leastaction.dynamics.forward import acceleration, make_work
 from leastaction.jit.calls import call_control
@@ -32,7 +32,7 @@ STALL = 1.0e-9
 
 
 @kernel
-def sizes(implicit, h, scale, middle, end, w):
+def relative_sizes(implicit, h, scale, middle, end, w):
     """Largest row and sum of squares, relative to ``scale`` (a rate)."""
     largest, squares = 0.0, 0.0
     for d in range(w.rx.size):
@@ -81,14 +81,14 @@ def rate_scale(tree, h, x0, u0, a0, f, w):
 
 
 @sweep
-def solve_step(system, implicit, t, h, x0, u0, a0, middle, end, control, rtol, most, f, w, count):
+def solve_middle(system, implicit, t, h, x0, u0, a0, middle, end, control, rtol, most, f, w, count):
     """Newton with backtracking from the guess in ``end`` (and middle.a). True if it converged."""
     scale = rate_scale(system.tree, h, x0, u0, a0, f, w)
     before, size_before, alpha, steps = math.inf, math.inf, 1.0, 0
     while True:
         largest, squares = math.inf, math.inf
-        if evaluate(system, implicit, t, h, x0, u0, a0, middle, end, control, f, w):
-            largest, squares = sizes(implicit, h, scale, middle, end, w)
+        if evaluate_middle(system, implicit, t, h, x0, u0, a0, middle, end, control, f, w):
+            largest, squares = relative_sizes(implicit, h, scale, middle, end, w)
         count[EVALUATIONS] += 1
         good = math.isfinite(squares)
         if good and largest <= rtol:
@@ -103,7 +103,7 @@ def solve_step(system, implicit, t, h, x0, u0, a0, middle, end, control, rtol, m
             copy(end.a, w.old[3])
             before, size_before, alpha = squares, largest, 1.0
             steps += 1
-            if not newton_direction(system, implicit, t, h, middle, end, control, f, w):
+            if not middle_direction(system, implicit, t, h, middle, end, control, f, w):
                 count[ITERATIONS] += steps
                 return False
         else:
@@ -123,7 +123,7 @@ def solve_step(system, implicit, t, h, x0, u0, a0, middle, end, control, rtol, m
 
 
 @kernel
-def guess_step(h, known, u0, a0, past, middle, end):
+def guess_middle(h, known, u0, a0, past, middle, end):
     """First iterate: accelerations continued from the last step as a parabola, or constant."""
     for d in range(u0.size):
         am, a1 = a0[d], a0[d]
@@ -135,7 +135,7 @@ def guess_step(h, known, u0, a0, past, middle, end):
 
 
 @entry
-def rollout(
+def hermite_simpson_rollout(
     system, implicit, uniform, clock, k0, x, u, past, known, steps, every, controls, address, rtol, most, out_q, out_v,
     count,
 ):  # fmt: skip
@@ -146,7 +146,7 @@ def rollout(
     last good step.
     """
     tree, nu = system.tree, u.size
-    f, w = make_work(system, x), make_step_work(tree)
+    f, w = make_work(system, x), make_middle_work(tree)
     middle, end = make_point(x.size, nu), make_point(x.size, nu)
     a0, control = np.zeros(nu), np.zeros(nu)
     saved = 0
@@ -163,8 +163,8 @@ def rollout(
         acceleration(system, t, x, u, control, f, a0)
         if not all_finite(a0):
             return k, NOT_FINITE
-        guess_step(h, known[0], u, a0, past, middle, end)
-        if not solve_step(system, implicit, t, h, x, u, a0, middle, end, control, rtol, most, f, w, count):
+        guess_middle(h, known[0], u, a0, past, middle, end)
+        if not solve_middle(system, implicit, t, h, x, u, a0, middle, end, control, rtol, most, f, w, count):
             return k, NOT_CONVERGED
         copy(end.x, x)
         copy(end.u, u)
@@ -180,13 +180,13 @@ def rollout(
 
 
 @entry
-def probe(system, implicit, h, x0, u0, xi, u, am, a1, control, rows, y, what, repeats):
+def hermite_simpson_probe(system, implicit, h, x0, u0, xi, u, am, a1, control, rows, y, what, repeats):
     """Rows (2) and (3) as rows (4, nu) and Newton's direction y (4, nu) of (xi_1, u_1, a_m, a_1) at a given point.
 
     ``what`` 0 evaluates, 1 also takes the derivatives of the dynamics, 2 also solves; ``repeats`` times, for timing.
     """
     nu = u0.size
-    f, w = make_work(system, x0), make_step_work(system.tree)
+    f, w = make_work(system, x0), make_middle_work(system.tree)
     middle, end = make_point(x0.size, nu), make_point(x0.size, nu)
     a0 = np.zeros(nu)
     good = acceleration(system, 0.0, x0, u0, control, f, a0)
@@ -195,16 +195,16 @@ def probe(system, implicit, h, x0, u0, xi, u, am, a1, control, rows, y, what, re
         copy(u, end.u)
         copy(am, middle.a)
         copy(a1, end.a)
-        good = evaluate(system, implicit, 0.0, h, x0, u0, a0, middle, end, control, f, w) and good
+        good = evaluate_middle(system, implicit, 0.0, h, x0, u0, a0, middle, end, control, f, w) and good
         if what == 1:
-            dynamics_derivatives(system, 0.5 * h, middle, control, f, w)
-            dynamics_derivatives(system, h, end, control, f, w)
+            point_derivatives(system, 0.5 * h, middle, control, f, w)
+            point_derivatives(system, h, end, control, f, w)
         copy(w.rx, rows[0])
         copy(w.ru, rows[1])
         copy(middle.r, rows[2])
         copy(end.r, rows[3])
         if what == 2:
-            good = newton_direction(system, implicit, 0.0, h, middle, end, control, f, w) and good
+            good = middle_direction(system, implicit, 0.0, h, middle, end, control, f, w) and good
             for d in range(nu):
                 y[0, d] = w.b4[d, 0] if implicit else w.y[d]
                 y[1, d] = w.b5[d, 0] if implicit else w.y[nu + d]

@@ -388,7 +388,7 @@ def contact_rows(
     ints, floats = np.zeros((table.capacity, 4), dtype=np.int64), np.zeros((table.capacity, 24))
     n = contact_features.find_contacts(table.contacts, P, margin, ints, floats)
     gap, (normal, ga, gb, ca, cb) = np.zeros(n), [np.zeros((n, w)) for w in (3, 6, 6, 3, 3)]
-    contact_gap.gaps(ints, floats, n, P, gap, normal, ga, gb, ca, cb)
+    contact_gap.contact_gaps(ints, floats, n, P, gap, normal, ga, gb, ca, cb)
     for k in range(n):
         a, b = (plan.number.get(int(row)) for row in ints[k, 1:3])
         name = contact_name(table.names[ints[k, 3]])

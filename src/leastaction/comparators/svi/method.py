@@ -69,7 +69,7 @@ class SVI(Method):
                 f"'{model.name}' has springs, forces or loops; the comparator SVI takes gravity only."
             )
         x, u, p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
-        legendre.enter(system, state.q.copy(), state.v.copy(), x, u, p)
+        legendre.enter_momenta(system, state.q.copy(), state.v.copy(), x, u, p)
         past = np.zeros(model.nv)
         return {"x": x, "p": p, "last": past, "before": past.copy(), "known": np.zeros(1, dtype=np.int64)}
 
@@ -83,7 +83,7 @@ class SVI(Method):
         from leastaction.dynamics import legendre
 
         q, v = np.zeros(model.nq), np.zeros(model.nv)
-        legendre.leave(model.system, 0.0, memory["x"], memory["p"], q, v)
+        legendre.leave_momenta(model.system, 0.0, memory["x"], memory["p"], q, v)
         return q, v
 
     def rollout(
@@ -97,7 +97,7 @@ class SVI(Method):
         rows = saved_rows(k, steps, every)
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), np.zeros(2, dtype=np.int64)
         history = np.full(self.solver.iterations + 1, np.nan)
-        done, status = svi_step.rollout(
+        done, status = svi_step.svi_rollout(
             model.system, _SOLVERS[self.solver.name], _GUESSES[self.guess], clock.dt, k, memory["x"], memory["p"],
             memory["last"], memory["before"], memory["known"], steps, every, self.solver.tolerance,
             self.solver.iterations, q, v, history, count,

@@ -131,7 +131,7 @@ def axis(tree, i):
 
 
 @kernel
-def carry(E, i, t):
+def carry_svi(E, i, t):
     """Ad t: a twist of the parent of row i, in the axes and at the origin of row i."""
     w, p, R = ang(t), ld3(E.Xp, i, 0), ld9(E.Xr, i, 0)
     return join(tmatvec(R, w), tmatvec(R, add3(lin(t), cross(w, p))))
@@ -144,7 +144,7 @@ def body_times(tree, body, i, t):
 
 
 @sweep
-def place(tree, E, s):
+def place_svi(tree, E, s):
     """Poses, gravity and J at E.x."""
     C, zero = tree.const, 0.0
     st9(E.W, 0, 0, (1.0, zero, zero, zero, 1.0, zero, zero, zero, 1.0))
@@ -168,13 +168,13 @@ def place(tree, E, s):
         # J[i, :] from the parent's
         l = j
         while l > 0:
-            st6(E.J[i], l, 0, carry(E, i, ld6(E.J[j], l, 0)))
+            st6(E.J[i], l, 0, carry_svi(E, i, ld6(E.J[j], l, 0)))
             l = tree.rows[l, PARENT]
         st6(E.J[i], i, 0, axis(tree, i))
 
 
 @sweep
-def move(tree, E, s, deep):
+def move_svi(tree, E, s, deep):
     """Twists and momenta for the rates s.v, then E.m; with ``deep`` also D, E.dT and E.g."""
     n = tree.rows.shape[0]
     for i in range(n):
@@ -184,14 +184,14 @@ def move(tree, E, s, deep):
     st6(E.V, 0, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     for i in range(1, n):
         j, d = tree.rows[i, PARENT], tree.rows[i, IU]
-        before, S = carry(E, i, ld6(E.V, j, 0)), axis(tree, i)
+        before, S = carry_svi(E, i, ld6(E.V, j, 0)), axis(tree, i)
         st6(E.V, i, 0, axpy6(s.v[d], S, before))
         mu = body_times(tree, s.body, i, ld6(E.V, i, 0))
         st6(E.mu, i, 0, mu)
         if deep:
             l = j
             while l > 0:
-                st6(E.D[i], l, 0, carry(E, i, ld6(E.D[j], l, 0)))
+                st6(E.D[i], l, 0, carry_svi(E, i, ld6(E.D[j], l, 0)))
                 l = tree.rows[l, PARENT]
             st6(E.D[i], i, 0, scale6(-1.0, ad(S, before)))
         # this body's part of every coordinate before it
@@ -207,15 +207,15 @@ def move(tree, E, s, deep):
 
 
 @sweep
-def evaluate(tree, h, p, a, b, s):
+def evaluate_svi(tree, h, p, a, b, s):
     """Residual (1) in s.r at the displacement s.z; ``a`` is placed. Returns its largest entry, NaN where it is one."""
     for i in range(1, tree.rows.shape[0]):
         d, k = tree.rows[i, IU], tree.rows[i, IX]
         b.x[k] = a.x[k] + s.z[d]
         s.v[d] = s.z[d] / h
-    place(tree, b, s)
-    move(tree, a, s, True)
-    move(tree, b, s, False)
+    place_svi(tree, b, s)
+    move_svi(tree, a, s, True)
+    move_svi(tree, b, s, False)
     largest = 0.0
     for i in range(1, tree.rows.shape[0]):
         d = tree.rows[i, IU]
@@ -226,9 +226,9 @@ def evaluate(tree, h, p, a, b, s):
 
 
 @sweep
-def next_momentum(tree, h, a, b, s, p):
+def svi_next_momentum(tree, h, a, b, s, p):
     """p1 by (2)."""
-    move(tree, b, s, True)
+    move_svi(tree, b, s, True)
     for i in range(1, tree.rows.shape[0]):
         p[tree.rows[i, IU]] = 0.5 * h * (b.dT[i] + b.g[i]) + 0.5 * (a.m[i] + b.m[i])
 
@@ -272,7 +272,7 @@ def add_hessians(tree, h, E, s, turned):
                 par = tree.rows[k, PARENT]
                 # J[k, i] is zero exactly where k is not behind i
                 if par >= i and dot6(ld6(E.J[par], i, 0), ld6(E.J[par], i, 0)) > 0.0:
-                    second = carry(E, k, ld6(s.e, par, 0))
+                    second = carry_svi(E, k, ld6(s.e, par, 0))
                     st6(s.e, k, 0, second)
                     total += dot6(second, ld6(E.mu, k, 0))
             dj = tree.rows[j, IU]
@@ -284,19 +284,19 @@ def add_hessians(tree, h, E, s, turned):
 
 
 @sweep
-def jacobian(tree, h, a, b, s):
-    """s.A = dr / dq1 after ``evaluate``."""
+def svi_jacobian(tree, h, a, b, s):
+    """s.A = dr / dq1 after ``evaluate_svi``."""
     nu = s.v.size
     for i in range(nu):
         for j in range(nu):
             s.A[i, j] = 0.0
-    move(tree, b, s, True)
+    move_svi(tree, b, s, True)
     add_hessians(tree, h, a, s, False)
     add_hessians(tree, h, b, s, True)
 
 
 @kernel
-def tolerance(tree, h, p, a, rtol):
+def svi_tolerance(tree, h, p, a, rtol):
     """Residual that counts as zero: rtol of the momentum scale plus the rounding of its terms; and that rounding."""
     scale, mass = 0.0, 0.0
     for i in range(1, tree.rows.shape[0]):
@@ -346,18 +346,18 @@ def broyden_step(y, past, sizes, count):
 
 
 @sweep
-def solve_step(tree, solver, h, p, a, b, s, f, rtol, most, swaps, y, past, sizes, history, count):
+def solve_svi(tree, solver, h, p, a, b, s, f, rtol, most, swaps, y, past, sizes, history, count):
     """Find s.z from its guess. history (most + 1,) gets the largest residual of each iterate. True if converged."""
     if solver != NEWTON:
         kinematics(tree, a.x, f.P, f.S)
         inertias(tree, a.x, f.P, f.M)
     limit, rounding, steps, largest, best = 0.0, 0.0, 0, 0.0, math.inf
     while True:
-        largest = evaluate(tree, h, p, a, b, s)
+        largest = evaluate_svi(tree, h, p, a, b, s)
         count[EVALUATIONS] += 1
         history[steps] = largest
         if steps == 0:
-            limit, rounding = tolerance(tree, h, p, a, rtol)
+            limit, rounding = svi_tolerance(tree, h, p, a, rtol)
         if largest <= limit or steps == most or not math.isfinite(largest):
             break
         # rounding may stop the descent just above the tolerance
@@ -365,7 +365,7 @@ def solve_step(tree, solver, h, p, a, b, s, f, rtol, most, swaps, y, past, sizes
             break
         best = min(best, largest)
         if solver == NEWTON:
-            jacobian(tree, h, a, b, s)
+            svi_jacobian(tree, h, a, b, s)
             if not lu_factor(s.A, swaps):
                 break
             for d in range(y.size):
@@ -383,7 +383,7 @@ def solve_step(tree, solver, h, p, a, b, s, f, rtol, most, swaps, y, past, sizes
 
 
 @entry
-def rollout(
+def svi_rollout(
     system, solver, mode, h, k0, x, p, last, before, known, steps, every, rtol, most, out_q, out_v, history, count
 ):
     """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
@@ -400,7 +400,7 @@ def rollout(
     saved = 0
     for k in range(steps):
         copy(x, a.x)
-        place(tree, a, s)
+        place_svi(tree, a, s)
         # guess
         if mode == EULER or (mode == CONTINUE and known[0] == 0):
             tree_rates(tree, x, p, f, u)
@@ -412,9 +412,9 @@ def rollout(
             elif mode == CONTINUE:
                 step = last[d] if known[0] == 1 else 2.0 * last[d] - before[d]
             s.z[d] = -x[e] if mode == ZERO else step
-        if not solve_step(tree, solver, h, p, a, b, s, f, rtol, most, swaps, y, past, sizes, history, count):
+        if not solve_svi(tree, solver, h, p, a, b, s, f, rtol, most, swaps, y, past, sizes, history, count):
             return k, NOT_CONVERGED
-        next_momentum(tree, h, a, b, s, next_p)
+        svi_next_momentum(tree, h, a, b, s, next_p)
         if not all_finite(next_p):
             return k, NOT_FINITE
         for i in range(1, tree.rows.shape[0]):
@@ -433,18 +433,18 @@ def rollout(
 
 
 @entry
-def probe(system, h, x0, p, z, r, p1, A):
+def svi_probe(system, h, x0, p, z, r, p1, A):
     """Residual r (nu,), next momentum p1 (nu,) and Jacobian A (nu, nu) at a displacement z (nu,)."""
     tree = system.tree
     s = make_scratch(tree)
     a, b = make_end(x0.size, tree.rows.shape[0]), make_end(x0.size, tree.rows.shape[0])
     copy(x0, a.x)
     copy(z, s.z)
-    place(tree, a, s)
-    evaluate(tree, h, p, a, b, s)
+    place_svi(tree, a, s)
+    evaluate_svi(tree, h, p, a, b, s)
     copy(s.r, r)
-    next_momentum(tree, h, a, b, s, p1)
-    jacobian(tree, h, a, b, s)
+    svi_next_momentum(tree, h, a, b, s, p1)
+    svi_jacobian(tree, h, a, b, s)
     for i in range(r.size):
         for j in range(r.size):
             A[i, j] = s.A[i, j]

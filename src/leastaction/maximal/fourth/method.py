@@ -55,7 +55,7 @@ def roll(
         fast = ""
         if status == Status.NOT_CONVERGED:
             here, rates = np.zeros(model.nq), np.zeros(model.nv)
-            legendre.leave(model.system, clock.at(k + done), memory["x"], memory["p"], here, rates)
+            legendre.leave_momenta(model.system, clock.at(k + done), memory["x"], memory["p"], here, rates)
             fast = too_fast(model, here, rates, 0.5 * clock.length(k + done), "half a step")
         failure = failure_of(
             status, iterations=solver.iterations, where=fast, body=body_of_row(model, row),

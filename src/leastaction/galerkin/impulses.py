@@ -5,54 +5,19 @@ from __future__ import annotations
 
 from leastaction.forces.bodies import body_forces
 from leastaction.forces.derivatives import force_derivatives
-from leastaction.forces.joints import ball_angle, ball_rest, joint_forces
+from leastaction.forces.joints import ball_stiffness, joint_forces, turned_matrix
 from leastaction.jit.calls import call_law
 from leastaction.jit.decorators import kernel, optional, sweep
-from leastaction.spatial._source.mrp import add9, scale9, spread
+from leastaction.spatial._source.mrp import scale9, spread
 from leastaction.spatial._source.so3 import (
-    dexp_inv,
-    dexp_inv_derivative,
-    dexp_right_inv,
-    mrp_dexp,
-    mrp_to_quat,
-    quat_conj,
-    quat_mul,
     quat_normalize,
     quat_rotate,
     quat_to_matrix,
 )
-from leastaction.spatial._source.vector import matmul, matvec, transpose
-from leastaction.tree.arrays import copy, vec3
-from leastaction.tree.coordinates import forces_in, get3, positions_out, put3, rates_out
+from leastaction.tree.arrays import copy
+from leastaction.tree.coordinates import forces_in, get3, positions_out, quat_at, rate_of, rates_out
 from leastaction.tree.layout import BALL, IU, IX, KIND
-
-
-@kernel
-def quat_at(x, k):
-    """Quaternion of a ball whose first coordinate is k."""
-    return (x[k], x[k + 1], x[k + 2], x[k + 3])
-
-
-@kernel
-def put4(x, k, q):
-    """Store a quaternion."""
-    for e in range(4):
-        x[k + e] = q[e]
-
-
-@sweep
-def node_state(tree, x, w, a, xa, ua):
-    """Coordinates and rates of the rows at node a."""
-    for i in range(1, tree.rows.shape[0]):
-        k, d = tree.rows[i, IX], tree.rows[i, IU]
-        if tree.rows[i, KIND] == BALL:
-            z, u = vec3(w.xi, d, a), vec3(w.xid, d, a)
-            q = quat_normalize(quat_mul(mrp_to_quat(z), quat_at(x, k)))
-            put4(xa, k, q)
-            put3(ua, d, quat_rotate(quat_conj(q), matvec(mrp_dexp(z), u)))
-        else:
-            xa[k] = x[k] + w.xi[d, a]
-            ua[d] = w.xid[d, a]
+from leastaction.tree.nodes import node_state, node_tables
 
 
 @sweep
@@ -113,64 +78,22 @@ def impulse_derivatives(system, nodes, x, w, f, xa, ua, K, Dm):
             d = tree.rows[i, IU]
             if tree.rows[i, KIND] == BALL:
                 t = (-w.tau[d, a], -w.tau[d + 1, a], -w.tau[d + 2, a])
-                add_block(K, d, a, spread(0.0, t))
+                add_at_node(K, d, a, spread(0.0, t))
         for j in range(p.ball.shape[0]):
             d = rate_of(c, p.ball[j, 1])
             R = quat_to_matrix(quat_normalize(quat_at(f.q, p.ball[j, 0])))
-            add_block(K, d, a, scale9(wh, turned(R, ball_stiffness(p, j, f.q))))
+            add_at_node(K, d, a, scale9(wh, turned_matrix(R, ball_stiffness(p, j, f.q))))
             b = p.ball_data
             diagonal = (-b[j, 7], 0.0, 0.0, 0.0, -b[j, 8], 0.0, 0.0, 0.0, -b[j, 9])
-            add_block(Dm, d, a, scale9(wh, turned(R, diagonal)))
+            add_at_node(Dm, d, a, scale9(wh, turned_matrix(R, diagonal)))
 
 
 @kernel
-def rate_of(c, v):
-    """Row rate of the user's velocity v."""
-    for k in range(c.v.size):
-        if c.v[k] == v:
-            return k
-    return -1
-
-
-@kernel
-def turned(R, A):
-    """``R A R^T``."""
-    return matmul(R, matmul(A, transpose(R)))
-
-
-@kernel
-def ball_stiffness(p, j, q):
-    """Derivative of the spring torque -dexp_inv(theta) K theta by a displacement, child axes."""
-    b = p.ball_data
-    theta = ball_angle(q, p.ball[j, 0], ball_rest(p, j))
-    k = (b[j, 0] * theta[0], b[j, 1] * theta[1], b[j, 2] * theta[2])
-    diagonal = (b[j, 0], 0.0, 0.0, 0.0, b[j, 1], 0.0, 0.0, 0.0, b[j, 2])
-    by_theta = add9(dexp_inv_derivative(theta, k), matmul(dexp_inv(theta), diagonal))
-    return scale9(-1.0, matmul(by_theta, dexp_right_inv(theta)))
-
-
-@kernel
-def add_block(K, d, a, M):
+def add_at_node(K, d, a, M):
     """Add a 3x3 block at node a of a ball."""
     for i in range(3):
         for j in range(3):
             K[d + i, 3 * a + j] += M[3 * i + j]
-
-
-@kernel
-def node_tables(w, f, a):
-    """Poses and twists of node a in f.P and f.V."""
-    for i in range(w.P.shape[0]):
-        for e in range(12):
-            f.P[i, e] = w.P[i, 12 * a + e]
-        for e in range(6):
-            f.V[i, e] = w.V[i, 6 * a + e]
-
-
-@optional(False)
-def has_forces(forces):
-    """Whether forces act on bodies."""
-    return forces.kind.shape[0] > 0
 
 
 @optional(None)
