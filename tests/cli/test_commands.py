@@ -119,7 +119,7 @@ class TestWarmup:
         cli("run", "pendulum", "--duration", 0.001)
         answer = cli("warmup", "--list")
         assert answer.code == 0
-        assert "explicit.step.rollout" in answer.out
+        assert "explicit.step.explicit_rollout" in answer.out
         assert "cache: " in answer.out
 
     def test_list_of_an_empty_cache(self, cli, monkeypatch, tmp_path):

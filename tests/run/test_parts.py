@@ -228,7 +228,7 @@ m.add_force(la.PointForce("bob", (0, 0, 0), never))
 model, method = m.build(), METHODS["{name}"][0]
 chunk = method.rollout(model, method.start(model, model.state()), Clock(0.0, 0.1), 0, 0, 1, Control(np.zeros((0, 1))))
 model.raise_pending()
-ready = explicit.local_system.signatures if method.name == "adaptive" else explicit.rollout.signatures
+ready = explicit.local_system.signatures if method.name == "adaptive" else explicit.explicit_rollout.signatures
 print(chunk.steps, len(ready))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
