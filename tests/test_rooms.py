@@ -25,7 +25,7 @@ TWICE = {
     "displaced", "eliminate_ball", "eliminate_row", "eliminate_screw", "evaluate", "find_contacts", "guess_lanes",
     "guess_step", "judge", "keep_multipliers", "linearize", "local_ball", "look", "minus", "outward", "place_start",
     "probe", "products", "push_pair", "put_block", "put_row", "residual", "residuals", "rollout", "rotor", "row9",
-    "save_lanes", "solve_dense", "solve_lanes", "solve_step", "step_tables", "times", "tolerance", "transposed_times",
+    "save_lanes", "solve_dense", "solve_lanes", "solve_step", "step_tables", "times", "transposed_times",
     "turned_too_far", "twists", "write_points",
 }  # fmt: skip
 """Names that mean something in several compiled modules. The list may only shrink."""

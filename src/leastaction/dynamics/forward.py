@@ -199,5 +199,5 @@ def sizes_of_rows(loops, tree, x, w):
 def with_constants(system, const):
     """The same mechanism with other constants of its tree; arrays are returned, so references must be counted."""
     t = system.tree
-    tree = Tree(t.rows, const, t.rates, t.armature, t.gravity, t.origin, t.moves, t.splines)
+    tree = Tree(t.rows, const, t.rates, t.armature, t.gravity, t.origin, t.moves, t.splines, t.part, t.parts)
     return System(tree, system.coordinates, system.passive, system.forces, system.loops, system.constraints)

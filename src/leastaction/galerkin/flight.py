@@ -109,15 +109,6 @@ def fly_along(flight, tree, h, x, p, f, pr):
     add_momentum(tree, -1.0, flight, f, pr)
 
 
-@optional(0.0)
-def flight_rounding(flight, p):
-    """Rounding of the relative momenta."""
-    largest = 0.0
-    for d in range(p.size):
-        largest = max(largest, abs(p[d]))
-    return 1.0e-16 * largest
-
-
 @optional(None)
 def relative_guess(flight, nodes, w):
     """A first iterate that was made with the true rates, seen from the frames that fly along."""

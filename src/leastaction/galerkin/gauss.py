@@ -198,9 +198,8 @@ def ball_terms(tree, nq, w, i, d, j):
 
 @sweep
 def residual_points(tree, points, nq, p, w, wq):
-    """Rows r by eq. (11) (inward); mu and G become sums over subtrees. Returns the largest row and their squares."""
+    """Rows r by eq. (11) (inward); mu and G become sums over subtrees."""
     s = len(points.w)
-    largest, squares = 0.0, 0.0
     for i in range(tree.rows.shape[0] - 1, 0, -1):
         par, d = tree.rows[i, PARENT], tree.rows[i, IU]
         n = 3 if tree.rows[i, KIND] == BALL else 1
@@ -220,21 +219,16 @@ def residual_points(tree, points, nq, p, w, wq):
                 pushed, f = screw_terms(tree, nq, wq, i, d, j)
                 for a in range(s):
                     w.r[d, a] += points.l[j, a] * f + points.b[j, a] * pushed
-        for k in range(d, d + n):
-            for a in range(s):
-                largest = max(largest, abs(w.r[k, a]))
-                squares += w.r[k, a] * w.r[k, a]
         # subtree sums
         for o in range(0, 6 * s, 6):
             st6(w.mu, par, o, add6(ld6(w.mu, par, o), ld6(w.mu, i, o)))
             if w.G.shape[0] > 0:
                 st6(w.G, par, o, add6(ld6(w.G, par, o), ld6(w.G, i, o)))
-    return largest, squares
 
 
 @sweep
 def evaluate_points(points, system, nodes, t, x, p, control, active, w, wq, f, xa, ua):
-    """Residual at w.xi; its largest entry and its sum of squares."""
+    """Residual at w.xi."""
     nq = nodes_of(points, nodes)
     interpolate(points, nq, w, wq)
     for j in range(len(points.w)):
@@ -244,7 +238,7 @@ def evaluate_points(points, system, nodes, t, x, p, control, active, w, wq, f, x
     if active:
         joint_impulses(system, nq, x, control, wq, f, xa, ua)
     body_impulses(system.forces, system.tree, nq, t, wq, f)
-    return residual_points(system.tree, points, nq, p, w, wq)
+    residual_points(system.tree, points, nq, p, w, wq)
 
 
 @sweep

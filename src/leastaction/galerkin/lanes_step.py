@@ -21,23 +21,26 @@ from leastaction.forces.joints import joint_forces
 from leastaction.galerkin.lanes import direction_lanes, make_lane_work
 from leastaction.galerkin.residual import Nodes, gravity, move, next_momentum, place, residual
 from leastaction.galerkin.step import EULER, HOLD, NOT_CONVERGED, NOT_FINITE, QUADRATIC
+from leastaction.galerkin.tolerance import terms
 from leastaction.jit.calls import call_law
 from leastaction.jit.decorators import entry, kernel, memory, sweep
 from leastaction.jit.lanes import LANES, ld, ld1, ld3, ld6, number, st, st1, st3, st6
 from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS, MOST
 from leastaction.solve.guess import extrapolation
-from leastaction.spatial._source.scalar import absolute, pick
+from leastaction.spatial._source.scalar import pick
 from leastaction.tree.coordinates import forces_in, positions_out, rates_out
-from leastaction.tree.kinematics import arm_of, set_origin
+from leastaction.tree.kinematics import set_origin
 from leastaction.tree.lanes import lane_rates, load_lanes, store_lanes
 from leastaction.tree.layout import IU, IX, Floats
+from leastaction.tree.tolerance import Zero, over_limits, set_tolerances
 
 
 class Search(NamedTuple):
     """Newton iterations of four lanes.
 
-    numbers  (7, 4)   tolerance, its rounding part, sum of squares and largest entry of the residual at the point where
-                      the direction was taken, step length, and the sum of squares and largest entry of the trial
+    numbers  (6, 4)   sum of squares of the residual and its largest entry over its rounding at the point where the
+                      direction was taken, step length; sum of squares and largest entries of the trial, see
+                      ``tree.tolerance``
     masks    (1, 3, 4) 1.0 where a lane is alive, still running, takes a new direction
     steps    (4,)     directions taken
     good     (4,)     whether a lane has converged
@@ -46,6 +49,7 @@ class Search(NamedTuple):
     damping  (nu, 4)  derivatives of joint impulses by the rates at the start
     xa, ua   (nx, 4), (nu, 4) coordinates and rates at a node
     control  (nu, 4)  the user's forces of this step
+    zero              what counts as zero, see ``tree.tolerance``
     """
 
     numbers: Floats
@@ -58,19 +62,21 @@ class Search(NamedTuple):
     xa: Floats
     ua: Floats
     control: Floats
+    zero: Zero
 
 
-LIMIT, ROUNDING, BEFORE, SIZE_BEFORE, ALPHA, SQUARES, LARGEST = 0, 1, 2, 3, 4, 5, 6
+BEFORE, ROUGH_BEFORE, ALPHA, SQUARES, LARGEST, ROUGH = 0, 1, 2, 3, 4, 5
 ALIVE, RUNNING, FRESH = 0, 1, 2
 
 
 @memory
-def make_search(nx, nu):
+def make_search(nx, nu, parts):
     """Memory of the iterations, and no forces."""
     return Search(
-        np.zeros((7, LANES)), np.zeros((1, 3, LANES)), np.zeros(LANES, np.int64), np.zeros(LANES, np.bool_),
+        np.zeros((6, LANES)), np.zeros((1, 3, LANES)), np.zeros(LANES, np.int64), np.zeros(LANES, np.bool_),
         np.zeros((nu, LANES)), np.zeros((nu, LANES)), np.zeros((nu, LANES)), np.zeros((nx, LANES)),
         np.zeros((nu, LANES)), np.zeros((nu, LANES)),
+        Zero(np.zeros((nu, LANES)), np.zeros((parts, 8, LANES)), np.zeros((nu, 3, LANES))),
     )  # fmt: skip
 
 
@@ -105,22 +111,6 @@ def lane_impulses(system, nodes, x, w, f, g):
 
 
 @kernel
-def lane_tolerance(tree, nodes, p, w, rtol, g):
-    """As ``galerkin.step.tolerance``."""
-    scale, reach = number(p, 0.0), number(p, 0.0)
-    for d in range(tree.rates.shape[0]):
-        scale = max(scale, absolute(ld1(p, d)) + absolute(ld(w.pull, d, 0)) + absolute(ld(w.tau, d, 0)))
-    for i in range(1, tree.rows.shape[0]):
-        o = ld3(w.P, i, 9)
-        reach = max(max(max(reach, absolute(o[0])), absolute(o[1])), absolute(o[2]))
-    pull = abs(tree.gravity[0]) + abs(tree.gravity[1]) + abs(tree.gravity[2])
-    push = nodes.h * pull * w.mass[0] * (arm_of(tree) + reach)
-    rounding = 1.0e-15 * (push + scale) * math.sqrt(float(tree.rates.shape[0])) + 1.0e-300
-    st1(g.numbers, LIMIT, rtol * scale + rounding)
-    st1(g.numbers, ROUNDING, rounding)
-
-
-@kernel
 def judge(most, g, count, first):
     """Decide for each running lane: converged, a new direction, a shorter step, or given up.
 
@@ -131,18 +121,18 @@ def judge(most, g, count, first):
         if g.masks[0, RUNNING, k] == 0.0:
             continue
         count[first + k, EVALUATIONS] += 1
-        largest, squares = a[LARGEST, k], a[SQUARES, k]
-        goes_on, g.masks[0, FRESH, k] = True, 0.0
-        if largest <= a[LIMIT, k]:
+        largest, rough, squares = a[LARGEST, k], a[ROUGH, k], a[SQUARES, k]
+        goes_on, g.masks[0, FRESH, k], finite = True, 0.0, math.isfinite(squares)
+        if finite and largest <= 1.0:
             goes_on = False
-        elif squares <= (1.0 - 1.0e-4 * a[ALPHA, k]) * a[BEFORE, k] and math.isfinite(squares):
+        elif finite and squares <= (1.0 - 1.0e-4 * a[ALPHA, k]) * a[BEFORE, k]:
             # a point to go on from: the sum of squares descends along the Newton direction
             if g.steps[k] == most:
                 goes_on = False
             else:
                 g.steps[k] += 1
                 g.masks[0, FRESH, k] = 1.0
-                a[BEFORE, k], a[SIZE_BEFORE, k], a[ALPHA, k] = squares, largest, 1.0
+                a[BEFORE, k], a[ROUGH_BEFORE, k], a[ALPHA, k] = squares, rough, 1.0
                 renew = True
         elif g.steps[k] == 0 or a[ALPHA, k] < 1.0e-3:
             goes_on = False
@@ -154,8 +144,7 @@ def judge(most, g, count, first):
             more = True
         else:
             # rounding may stop the descent just above the tolerance
-            rounding = 100.0 * a[ROUNDING, k]
-            g.good[k] = largest <= a[LIMIT, k] or (a[SIZE_BEFORE, k] <= rounding and largest <= rounding)
+            g.good[k] = finite and (largest <= 1.0 or (a[ROUGH_BEFORE, k] <= 100.0 and rough <= 100.0))
             g.masks[0, RUNNING, k] = 0.0
             count[first + k, ITERATIONS] += g.steps[k]
             count[first + k, MOST] = max(count[first + k, MOST], g.steps[k])
@@ -168,7 +157,7 @@ def solve_lanes(system, nodes, x, p, active, rtol, most, w, f, g, count, first):
     tree, begun = system.tree, False
     for k in range(LANES):
         g.masks[0, RUNNING, k] = g.masks[0, ALIVE, k]
-        g.numbers[BEFORE, k], g.numbers[SIZE_BEFORE, k], g.numbers[ALPHA, k] = math.inf, math.inf, 1.0
+        g.numbers[BEFORE, k], g.numbers[ROUGH_BEFORE, k], g.numbers[ALPHA, k] = math.inf, math.inf, 1.0
         g.steps[k], g.good[k] = 0, False
     while True:
         # residual of the trial
@@ -176,12 +165,15 @@ def solve_lanes(system, nodes, x, p, active, rtol, most, w, f, g, count, first):
         move(tree, nodes, w)
         if active:
             lane_impulses(system, nodes, x, w, f, g)
-        largest, squares = residual(tree, nodes, p, w)
-        st1(g.numbers, LARGEST, largest)
-        st1(g.numbers, SQUARES, squares)
+        residual(tree, nodes, p, w)
         if not begun:
-            lane_tolerance(tree, nodes, p, w, rtol, g)
+            terms(tree, p, w, g.zero)
+            set_tolerances(tree, x, w.P, nodes.h, p, rtol, g.zero)
             begun = True
+        largest, rough, squares = over_limits(w.r, g.zero)
+        st1(g.numbers, LARGEST, largest)
+        st1(g.numbers, ROUGH, rough)
+        st1(g.numbers, SQUARES, squares)
         more, renew = judge(most, g, count, first)
         if not more:
             break
@@ -295,7 +287,7 @@ def rollout(
     tree, nx, nu = system.tree, xs.shape[1], ps.shape[1]
     b, c, balance = tables
     nodes = Nodes(weights, (), b, c, h, across, balance)
-    w, g = make_lane_work(tree, weights), make_search(nx, nu)
+    w, g = make_lane_work(tree, weights), make_search(nx, nu, tree.parts.shape[0])
     x, p, past, lengths = np.zeros((nx, LANES)), np.zeros((nu, LANES)), np.zeros((nu, 3, LANES)), np.ones(3)
     u, f = np.zeros((nu, LANES)), make_work(system, x)
     for first in range(0, xs.shape[0], LANES):

@@ -32,7 +32,7 @@ import numpy as np
 from leastaction.jit.decorators import kernel, memory, sweep
 from leastaction.jit.lanes import ld, ld1, ld3, ld6, ld9, number, st, st1, st3, st6, st9
 from leastaction.spatial._source.mrp import mrp_dq, mrp_jacobian_rate
-from leastaction.spatial._source.scalar import absolute, sincos
+from leastaction.spatial._source.scalar import sincos
 from leastaction.spatial._source.so3 import mrp_dexp, mrp_to_quat, quat_mul
 from leastaction.spatial._source.vector import (
     ad,
@@ -313,18 +313,15 @@ def gravity(tree, nodes, w, a):
 
 @kernel
 def residual(tree, nodes, p, w):
-    """Rows r (inward); w.mu and w.G become sums over subtrees. Returns the largest row and the sum of their squares.
+    """Rows r (inward); w.mu and w.G become sums over subtrees.
 
     w.pull of nodes 0..s-1 must be there: node 0 does not change in a step, the inner ones are those of ``gravity``.
     """
     s, h = len(nodes.w) - 1, nodes.h
     loaded = w.G.shape[0] > 0
-    largest, squares = number(p, 0.0), number(p, 0.0)
     for i in range(tree.rows.shape[0] - 1, 0, -1):
         j, d = tree.rows[i, PARENT], tree.rows[i, IU]
-        last = d
         if tree.rows[i, KIND] == BALL:
-            last = d + 2
             residual_ball(tree, nodes, p, w, i, d, loaded)
         else:
             first = ld1(p, d)
@@ -344,17 +341,11 @@ def residual(tree, nodes, p, w):
                     else:
                         st(w.r, d, a, ld(w.r, d, a) + direct)
             st(w.r, d, 0, first)
-        for k in range(d, last + 1):
-            for a in range(s):
-                t = absolute(ld(w.r, k, a))
-                largest = max(largest, t)
-                squares = squares + t * t
         # subtree sums
         for a in range(s + 1):
             st6(w.mu, j, 6 * a, add6(ld6(w.mu, j, 6 * a), ld6(w.mu, i, 6 * a)))
             if loaded:
                 st6(w.G, j, 6 * a, add6(ld6(w.G, j, 6 * a), ld6(w.G, i, 6 * a)))
-    return largest, squares
 
 
 @sweep

@@ -19,11 +19,12 @@ from leastaction.dynamics.forward import acceleration, make_work
 from leastaction.dynamics.legendre import rates_of, to_parent_axes
 from leastaction.forces.bodies import has_forces, most_bodies
 from leastaction.galerkin.couplings import couple, make_couplings, solve_more
-from leastaction.galerkin.flight import flight_rounding, fly_along, fly_back, relative_guess
+from leastaction.galerkin.flight import fly_along, fly_back, relative_guess
 from leastaction.galerkin.gauss import at_points, evaluate_points, start_points, view_of, work_of
 from leastaction.galerkin.impulses import body_derivatives, body_impulses, impulse_derivatives, joint_impulses
 from leastaction.galerkin.quasi import factor_quasi, find_direction, make_quasi, unguarded
 from leastaction.galerkin.residual import Nodes, gravity, move, next_momentum, place, residual
+from leastaction.galerkin.tolerance import allow_constraints, gap_sizes, terms
 from leastaction.jit.calls import call_control
 from leastaction.jit.decorators import PART_OPTIONS, either, entry, kernel, optional, sweep
 from leastaction.jit.lanes import ldp, stp
@@ -33,12 +34,10 @@ from leastaction.loops.nodes import (
     balanced,
     clear_multipliers,
     count_rows,
-    gap_squares,
     keep_multipliers,
     loop_impulses,
     make_loop_nodes,
     measure,
-    pulled,
     push_row,
     solve_loops,
     take_loops_care,
@@ -50,8 +49,9 @@ from leastaction.solve.guess import extrapolation
 from leastaction.spatial._source.so3 import mrp_to_quat, quat_conj, quat_mul, quat_normalize, quat_to_mrp
 from leastaction.tree.arrays import all_finite, copy, vec3
 from leastaction.tree.coordinates import positions_out, put_quat, quat_at, rates_out
-from leastaction.tree.kinematics import arm_of, farthest, set_origin
+from leastaction.tree.kinematics import set_origin
 from leastaction.tree.layout import BALL, IU, IX, KIND
+from leastaction.tree.tolerance import make_zero, over_limits, set_tolerances
 
 # What a rollout returns besides the number of steps done.
 
@@ -65,7 +65,7 @@ FARTHEST = 9.6569
 # --- one step ------------------------------------------------------------------------------------------------------
 @kernel
 def evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua):
-    """Residual at w.xi; returns its largest entry, its sum of squares, and the largest gap of the constraints."""
+    """Residual at w.xi, and the gaps of the constraints."""
     for a in range(1, len(nodes.w)):
         place(system.tree, x, w, a)
     move(system.tree, nodes, w)
@@ -74,20 +74,18 @@ def evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua):
     if active:
         joint_impulses(system, nodes, x, control, w, f, xa, ua)
     body_impulses(system.forces, system.tree, nodes, t, w, f)
-    gap = loop_impulses(system.loops, system, nodes, t, x, w, f, L, xa)
-    largest, squares = residual(system.tree, nodes, p, w)
-    return largest, squares, gap
+    loop_impulses(system.loops, system, nodes, t, x, w, f, L, xa)
+    residual(system.tree, nodes, p, w)
 
 
 def _evaluate_nodes(points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua):
-    return evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua)
+    evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua)
 
 
 @either(_evaluate_nodes, PART_OPTIONS)
 def evaluate_step(points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua):
     """``evaluate``, whatever the quadrature; with points there are no constraints."""
-    largest, squares = evaluate_points(points, system, nodes, t, x, p, control, active, w, wq, f, xa, ua)
-    return largest, squares, 0.0
+    evaluate_points(points, system, nodes, t, x, p, control, active, w, wq, f, xa, ua)
 
 
 @optional(True)
@@ -134,62 +132,40 @@ def add_step(tree, s, xi, old, y, alpha):
 
 
 @kernel
-def tolerance(tree, nodes, x, p, w, rtol):
-    """Residual that counts as zero: rtol of the momentum scale plus the rounding of its terms; that; reach; an arm."""
-    scale, reach = 0.0, 0.0
-    for d in range(p.size):
-        scale = max(scale, abs(p[d]) + abs(w.pull[d, 0]) + abs(w.tau[d, 0]))
-    for i in range(1, tree.rows.shape[0]):
-        reach = max(reach, abs(w.P[i, 9]), abs(w.P[i, 10]), abs(w.P[i, 11]))
-    g = abs(tree.gravity[0]) + abs(tree.gravity[1]) + abs(tree.gravity[2])
-    arm = arm_of(tree)
-    push = nodes.h * g * w.mass[0] * (arm + reach)
-    # angles that have turned far are rounded more coarsely, and with them every pose
-    rounding = (1.0e-15 * math.sqrt(float(p.size)) + 4.0e-16 * farthest(tree, x)) * (push + scale) + 1.0e-300
-    return rtol * scale + rounding, rounding, reach, arm
-
-
-@optional(0.0)
-def gap_weight(loops, tree, push):
-    """Square of the angular momentum that turns by one in a step."""
-    arm = arm_of(tree)
-    return push * push * arm * arm * arm * arm
-
-
-@kernel
 def solve_step(
-    system, C, Q, points, nodes, t, x, p, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l, square,
-    floor, count,
+    system, C, Q, points, nodes, t, x, p, world, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l,
+    square, Z, count,
 ):  # fmt: skip
     """Newton with backtracking from the guess in w.xi. Returns True if the residual is within tolerance.
 
-    ``floor`` is what rounding leaves in p.
+    p are the momenta of the step, ``world`` those seen from the world; Z is that of ``tree.tolerance``.
 
     Residual and direction stand at one place each, so that they are compiled into the loop once.
     """
     tree, s = system.tree, len(nodes.w) - 1
     nq, wv = at_points(points, nodes, w, wq)
-    limit, rounding, reach, arm, widest, before, size_before = 0.0, 0.0, 0.0, 0.0, 0.0, math.inf, math.inf
-    # a gap weighs as much as the momentum that would close it in one step
-    weight = gap_weight(system.loops, tree, w.mass[0] / nodes.h)
-    alpha, steps, inside, free = 1.0, 0, True, unguarded(Q)
+    before, rough_before, alpha, steps, inside, free = math.inf, math.inf, 1.0, 0, True, unguarded(Q)
+    begun = False
     factor_quasi(Q, tree, x, f)
     trust_loops(system.loops, L)
     while True:
-        largest, squares, gap = math.inf, math.inf, 0.0
+        largest, rough, squares, gap = math.inf, math.inf, math.inf, 0.0
         if inside:
-            largest, squares, gap = evaluate_step(points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua)
-            squares += weight * gap_squares(system.loops, L)
+            evaluate_step(points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua)
             count[EVALUATIONS] += 1
-            if limit == 0.0:
-                limit, rounding, reach, arm = tolerance(tree, nodes, x, p, w, rtol)
-                limit, rounding = limit + floor, rounding + floor
-                # a gap, down to the rounding of positions and of angles that have turned far
-                widest = rtol + (4.0e-15 + 1.0e-15 * farthest(tree, x)) * (1.0 + reach / arm)
-        extra = pulled(system.loops, L, reach, arm)
-        if largest <= limit + extra and gap <= widest:
+            if not begun:
+                terms(tree, p, w, Z)
+                set_tolerances(tree, x, w.P, nodes.h, world, rtol, Z)
+                begun = True
+            allow_constraints(system.loops, tree, L, Z)
+            largest, rough, squares = over_limits(w.r, Z)
+            gap, open_squares = gap_sizes(system.loops, tree, nodes.h, L, Z)
+            squares += open_squares
+        # a maximum forgets what is not a number, a sum does not
+        finite = math.isfinite(squares)
+        if finite and largest <= 1.0 and gap <= 1.0:
             break
-        if math.isfinite(squares) and (free or squares <= (1.0 - 1.0e-4 * alpha) * before):
+        if finite and (free or squares <= (1.0 - 1.0e-4 * alpha) * before):
             # a point to go on from: the sum of squares descends along the Newton direction
             if steps == most:
                 break
@@ -205,7 +181,7 @@ def solve_step(
                 for a in range(1, s + 1):
                     old[d, a] = w.xi[d, a]
             keep_multipliers(system.loops, L)
-            before, size_before, alpha = squares, largest, 1.0
+            before, rough_before, alpha = squares, rough, 1.0
         else:
             # backtrack, until only rounding can be to blame
             if steps == 0 or alpha < 1.0e-3 or free:
@@ -221,10 +197,7 @@ def solve_step(
     count[ITERATIONS] += steps
     count[MOST] = max(count[MOST], steps)
     # rounding may stop the descent just above the tolerance
-    lowest = 100.0 * (rounding + extra)
-    return (largest <= limit + extra and gap <= widest) or (
-        size_before <= lowest and largest <= lowest and gap <= 100.0 * widest
-    )
+    return finite and ((largest <= 1.0 and gap <= 1.0) or (rough_before <= 100.0 and rough <= 100.0 and gap <= 100.0))
 
 
 @kernel
@@ -379,7 +352,7 @@ def rollout(
     xa, ua, u, old_x, old_p = np.zeros(x.size), np.zeros(nu), np.zeros(nu), np.zeros(x.size), np.zeros(nu)
     control = np.zeros((max(controls.shape[1], 1), nu))
     K, Dm, old = np.zeros((nu, 3 * (s + 1))), np.zeros((nu, 3 * (s + 1))), np.zeros((nu, s + 1))
-    pr = np.zeros(nu)
+    pr, Z = np.zeros(nu), make_zero(tree)
     l, onward = np.zeros((tree.rows.shape[0], w.z.shape[1])), ahead.copy()
     square = np.zeros(72 * most_bodies(system.forces) * most_bodies(system.forces))
     load_multipliers(system.loops, L, lam)
@@ -427,8 +400,8 @@ def rollout(
             if attempt == 1 or mode in (EULER, DYNAMICS) or (known[0] == 0 and mode != HOLD):
                 relative_guess(flight, nodes, w)
             good = solve_step(
-                system, C, Q, points, nodes, t, x, pr, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l,
-                square, flight_rounding(flight, p), count,
+                system, C, Q, points, nodes, t, x, pr, p, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old,
+                l, square, Z, count,
             )  # fmt: skip
         if not good:
             return k, NOT_CONVERGED

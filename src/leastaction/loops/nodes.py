@@ -24,6 +24,8 @@ Newton's; from s = 2 on the turning of the forces at inner nodes is left out of 
     Sc, LU (s m, s m)     matrices of eq. (9)           eta   (n+1, 6)       spatial variation of the poses at a node
     unit   (s m,)         one over the roots of the sizes of the rows of Sc   care (1,)  1 for least squares
     size   (m,)           of the rows at node 0, ``loops.rows.mobility``          own (n+1, 2)  see ``loops.rows``
+    gap, square (m,)      largest gap of a constraint at nodes 1..s, and the sum of squares; pulled (k,) see
+                          ``galerkin.tolerance``
 
 A gap is compared with what motion of its bodies makes of it: with an angle, or with the arm of the bodies it touches.
 """
@@ -87,6 +89,9 @@ class LoopNodes(NamedTuple):
     size: Floats
     unit: Floats
     more: Floats
+    gap: Floats
+    square: Floats
+    pulled: Floats
     care: Ints
 
 
@@ -143,7 +148,7 @@ def make_loop_rows(loops, constraints, tree, s, solved):
         np.zeros(ms), np.zeros((ms, nu * s)), np.zeros(nu * s), np.zeros((nu, s)), np.zeros((ms, ms)),
         np.zeros((ms, ms)), np.zeros(ms, np.int64), np.zeros(ms), np.zeros(m * s), np.zeros((n, 6)),
         np.zeros(18 * B), np.zeros(size), own_inertias(loops, tree), np.ones(m), np.ones(ms),
-        np.zeros(ms), np.zeros(1, np.int64),
+        np.zeros(ms), np.zeros(m), np.zeros(m), np.zeros(tree.parts.shape[0]), np.zeros(1, np.int64),
     )  # fmt: skip
 
 
@@ -234,12 +239,14 @@ def share(nodes, a):
     return rho if a % 2 == 0 else -rho
 
 
-@optional(0.0)
+@optional(None)
 def loop_impulses(loops, system, nodes, t, x, w, f, L, xa):
-    """Rows at all nodes, and their impulses added to w.G; returns the largest gap at nodes 1..s, as an angle."""
-    s, m, largest = len(nodes.w) - 1, L.kind.size, 0.0
+    """Rows at all nodes, and their impulses added to w.G; L.gap and L.square of the gaps as angles."""
+    s, m = len(nodes.w) - 1, L.kind.size
     if m == 0:
-        return 0.0
+        return
+    for k in range(m):
+        L.gap[k], L.square[k] = 0.0, 0.0
     for a in range(s + 1):
         node_tables(w, f, a)
         tied_coordinates(loops.ties, x, w.xi, a, xa)
@@ -248,24 +255,14 @@ def loop_impulses(loops, system, nodes, t, x, w, f, L, xa):
             if a > 0:
                 if L.kind[k] == VELOCITY:
                     L.g[a, k] -= share(nodes, a) * L.g[0, k]
-                largest = max(largest, gap_of(L, a, k, f.P)[1])
+                gap, more = gap_of(L, a, k, f.P)
+                L.gap[k] = max(L.gap[k], more)
+                L.square[k] += gap * gap
             if a < s:
                 for e in range(L.ends.shape[1]):
                     i = L.ends[k, e]
                     if i >= 0:
                         st6(w.G, i, 6 * a, axpy6(L.lam[a, k], ld6(L.G, a * m + k, 6 * e), ld6(w.G, i, 6 * a)))
-    return largest
-
-
-@optional(0.0)
-def gap_squares(loops, L):
-    """Sum of the squares of the gaps, as angles, at nodes 1..s."""
-    total, m = 0.0, L.kind.size
-    for a in range(1, L.g.shape[0]):
-        for k in range(m):
-            gap = L.g[a, k] / row_size(L, k, a * m + k)
-            total += gap * gap
-    return total
 
 
 # --- the step of the multipliers ------------------------------------------------------------------------------------
@@ -454,17 +451,3 @@ def project_rates(loops, system, t, x, f, L, u):
         for k in range(m):
             u[d] += L.dlam[k] * L.Y[k, d]
     return True
-
-
-@optional(0.0)
-def pulled(loops, L, reach, arm):
-    """Rounding of the impulses of the constraints: of their torques about the origin, and of forces with ``arm``."""
-    largest, m = 0.0, L.kind.size
-    for a in range(L.lam.shape[0]):
-        for k in range(m):
-            turn, push = 0.0, 0.0
-            for e in range(0, L.G.shape[1], 6):
-                for c in range(e, e + 3):
-                    turn, push = max(turn, abs(L.G[a * m + k, c])), max(push, abs(L.G[a * m + k, c + 3]))
-            largest = max(largest, abs(L.lam[a, k]) * (turn + (arm + reach) * push))
-    return 1.0e-15 * largest

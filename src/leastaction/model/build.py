@@ -19,6 +19,7 @@ from leastaction.model.inertia import MassProperties, combine, why_impossible
 from leastaction.model.joints import Ball, SplineFactor, factors, plane_basis
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.model import JointView, Model
+from leastaction.model.parts import with_parts
 from leastaction.model.pose import inverse_pose
 from leastaction.model.singular import why_singular
 from leastaction.model.spline import Spline, SplineCurve
@@ -83,6 +84,7 @@ def build(mechanism: Mechanism) -> Model:
     loops = loops._replace(ties=ties)
     constraints, constraint_callbacks = constraint_table(mechanism, places)
     inequalities, inequality_callbacks = constraint_table(mechanism, places, ("inequality",))
+    tree = with_parts(tree, forces, loops, constraints, inequalities)
     plain = not any(len(each) for each in (forces.kind, loops.rows, ties.kind, constraints.kind))
     extra = (None, None, None) if plain else (forces, loops, constraints)
     return Model(
@@ -117,6 +119,7 @@ def turned_model(model: Model) -> Model:
     """
     rows, _, first = _write_rows(model.split, model.topology, True)
     tree, coordinates = _tables(model.split, rows, model.joints, first)
+    tree = tree._replace(part=model.system.tree.part, parts=model.system.tree.parts)
     return replace(model, system=model.system._replace(tree=tree, coordinates=coordinates))
 
 
@@ -254,7 +257,9 @@ def _tables(
     origin, moves = _origin(table, rows)
     rate_table = np.array(rates, dtype=np.int64).reshape(-1, 2)
     gravity, splines = np.array(mechanism.gravity), _splines(rows)
-    tree = kl.Tree(table, const, rate_table, armature[coordinates.v], gravity, origin, moves, splines)
+    # parts are known when forces and loops are
+    none = (np.zeros(n, dtype=np.int64), np.ones((1, 2)))
+    tree = kl.Tree(table, const, rate_table, armature[coordinates.v], gravity, origin, moves, splines, *none)
     return tree, coordinates
 
 

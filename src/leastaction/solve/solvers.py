@@ -22,7 +22,7 @@ class Solver:
     """When a root finder stops.
 
     Attributes:
-        tolerance: of the residual, relative to the momentum of the mechanism; never below rounding.
+        tolerance: of the residual, relative to the momentum of each part of the mechanism; never below rounding.
         iterations: most iterations of a step; a step that needs more fails.
     """
 

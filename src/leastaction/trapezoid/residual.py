@@ -242,18 +242,12 @@ def inertia_matrix(tree, i, P):
 
 @sweep
 def residual(tree, h, xi, p, w):
-    """Inward: w.r by eq. (3), w.mu summed over subtrees. Returns the largest entry and the sum of squares."""
-    largest, squares = 0.0, 0.0
+    """Inward: w.r by eq. (3), w.mu summed over subtrees."""
     for i in range(tree.rows.shape[0] - 1, 0, -1):
         j, d, mu = tree.rows[i, PARENT], tree.rows[i, IU], ld6(w.mu, i, 0)
         for k in range(d, d + 3 if tree.rows[i, KIND] == BALL else d + 1):
-            v = dot6(ld6(w.S0, k, 0), mu) + tree.armature[k] * xi[k] / h - p[k] - w.G[k]
-            w.r[k] = v
-            largest = max(largest, abs(v))
-            squares += v * v
+            w.r[k] = dot6(ld6(w.S0, k, 0), mu) + tree.armature[k] * xi[k] / h - p[k] - w.G[k]
         st6(w.mu, j, 0, add6(ld6(w.mu, j, 0), mu))
-    # a maximum forgets what is not a number, a sum does not
-    return largest if math.isfinite(squares) else math.inf, squares
 
 
 @sweep

@@ -40,8 +40,8 @@ from leastaction.trapezoid.residual import (
 from leastaction.tree.arrays import all_finite, copy, scalar_product
 from leastaction.tree.articulated import eliminate, expand, reduce
 from leastaction.tree.coordinates import forces_in, get3, positions_out, put3, put_quat, quat_at, rates_out
-from leastaction.tree.kinematics import arm_of
-from leastaction.tree.layout import BALL, IU, IX, KIND, MASS
+from leastaction.tree.layout import BALL, IU, IX, KIND
+from leastaction.tree.tolerance import make_zero, rows_over_limits, set_tolerances
 
 # What a rollout returns besides the number of steps done.
 
@@ -185,22 +185,8 @@ def broyden_direction(tree, h, fresh, rank, alpha, w, f, z):
 
 
 # --- one step -------------------------------------------------------------------------------------------------------
-@kernel
-def tolerance(tree, h, p, w, rtol):
-    """Residual that counts as zero: rtol of the momentum scale plus the rounding of its terms; and that rounding."""
-    scale, reach, mass = 0.0, 0.0, 0.0
-    for d in range(p.size):
-        scale = max(scale, abs(p[d]) + abs(w.G[d]))
-    for i in range(1, tree.rows.shape[0]):
-        reach = max(reach, abs(w.P[i, 9]), abs(w.P[i, 10]), abs(w.P[i, 11]))
-        mass += tree.const[i, MASS]
-    g = abs(tree.gravity[0]) + abs(tree.gravity[1]) + abs(tree.gravity[2])
-    rounding = 1.0e-15 * (h * g * mass * (arm_of(tree) + reach) + scale) * math.sqrt(float(p.size)) + 1.0e-300
-    return rtol * scale + rounding, rounding
-
-
 @sweep
-def solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, w, f, u, z, count):
+def solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, w, f, u, z, Z, count):
     """Root finding from the guess in w.xi; w.G must hold the impulses at q^k. Returns DONE, NOT_CONVERGED or BAD_GUESS.
 
     RIQN takes every step in full (Algorithm 3). Newton goes back along its direction until the sum of squares descends;
@@ -208,22 +194,27 @@ def solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, 
     learned when that fails, and goes a step of RIQN.
     """
     tree, start = system.tree, origin_of(w.P)
-    limit, rounding, before, size_before = 0.0, 0.0, math.inf, math.inf
-    recent = (0.0, 0.0)
+    before, rough_before, recent, begun = math.inf, math.inf, (0.0, 0.0), False
     alpha, steps, rank, fresh = 1.0, 0, -1, True
     while True:
-        largest, squares = math.inf, math.inf
+        largest, rough, squares = math.inf, math.inf, math.inf
         inside = displace(tree, h, loaded, w.xi, w)
         if inside:
             if active or loaded:
                 load(system, t, h, x, control, active, start, False, w, f, u)
-            largest, squares = residual(tree, h, w.xi, p, w)
+            residual(tree, h, w.xi, p, w)
             count[EVALUATIONS] += 1
-            if limit == 0.0:
-                limit, rounding = tolerance(tree, h, p, w, rtol)
-        if largest <= limit:
+            if not begun:
+                for d in range(p.size):
+                    Z.term[d] = abs(p[d]) + abs(w.G[d])
+                set_tolerances(tree, x, w.P, h, p, rtol, Z)
+                begun = True
+            largest, rough, squares = rows_over_limits(1.0, w.r, Z)
+        # a maximum forgets what is not a number, a sum does not
+        finite = math.isfinite(squares)
+        if finite and largest <= 1.0:
             break
-        if math.isfinite(squares) and (solver == RIQN or squares <= (1.0 - 1.0e-4 * alpha) * before):
+        if finite and (solver == RIQN or squares <= (1.0 - 1.0e-4 * alpha) * before):
             # a point to go on from
             if steps == most:
                 break
@@ -241,7 +232,7 @@ def solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, 
             steps += 1
             fresh = False
             copy(w.xi, w.old)
-            before, size_before, alpha = squares, largest, 1.0
+            before, rough_before, alpha = squares, rough, 1.0
             if solver == BROYDEN:
                 before = max(squares, recent[0], recent[1]) if rank > 0 else math.inf
                 recent = (squares, recent[0])
@@ -260,7 +251,7 @@ def solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, 
     count[ITERATIONS] += steps
     count[MOST], count[LAST] = max(count[MOST], steps), steps
     # rounding may stop the descent just above the tolerance
-    if largest <= limit or (size_before <= 100.0 * rounding and largest <= 100.0 * rounding):
+    if finite and (largest <= 1.0 or (rough_before <= 100.0 and rough <= 100.0)):
         return DONE
     return NOT_CONVERGED if steps > 0 or inside else BAD_GUESS
 
@@ -318,6 +309,7 @@ def rollout(
     tree, nu = system.tree, p.size
     w, f = make_trapezoid_work(system, printed, solver == DENSE, ranks), make_work(system, x)
     u, z, control, pn, xn = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(x.size)
+    zero = make_zero(tree)
     loaded, saved, used = has_forces(system.forces), 0, 0.0
     place_start(tree, x, w)
     for k in range(steps):
@@ -339,7 +331,7 @@ def rollout(
         if h != used and not loaded:
             load(system, t, h, x, control, False, start, False, w, f, u)
         used = h
-        status = solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, w, f, u, z, count)
+        status = solve_step(system, solver, t, h, x, p, control, active, loaded, rtol, most, w, f, u, z, zero, count)
         if status != DONE:
             return k, status
         # end of the step, eq. (4)

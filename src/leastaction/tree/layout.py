@@ -29,6 +29,10 @@ PARENT, KIND, IX, IU = 0, 1, 2, 3
 ROT, POS, MASS, COM, INERTIA, PITCH, CONST_WIDTH = 0, 9, 12, 13, 16, 22, 23
 
 
+# columns of Tree.parts
+PART_MASS, PART_ARM = 0, 1
+
+
 class Splines(NamedTuple):
     """Curves and surfaces that joints move along.
 
@@ -56,6 +60,9 @@ class Tree(NamedTuple):
     origin    (k+1, 3)  row 0: origin of the kernels at x = 0; row j > 0: how coordinate moves[j-1] shifts it
     moves     (k,)      coordinates of translations that carry a whole tree
     splines             tables of the spline joints, or None
+    part      (n+1,)    which part of the model a row belongs to: bodies that joints, couplings, forces or constraints
+                        connect, the world left out; no tolerance of one part depends on another
+    parts     (k, 2)    mass and typical arm of the bodies of each part
     """
 
     rows: Ints
@@ -66,6 +73,8 @@ class Tree(NamedTuple):
     origin: Floats
     moves: Ints
     splines: Splines | None
+    part: Ints
+    parts: Floats
 
 
 class Turned(NamedTuple):
