@@ -64,7 +64,7 @@ def test_floating_urdf(cli, urdf):
 
 
 def test_limits_crossed_are_named(cli, urdf):
-    answer = cli("run", urdf(), "--set", "elbow=1.9", "--set-velocity", "elbow=5", "--duration", 0.1)
+    answer = cli("run", urdf(), "--set", "elbow=1.9", "--set-velocity", "elbow=5", "--duration", 0.1, "--limits", "report")
     assert "limit of elbow" in answer.out
 
 
@@ -81,7 +81,7 @@ def test_notes_of_the_loader_are_shown_briefly(cli, urdf, arm):
 
 def test_without_drops_a_feature(cli, urdf, arm):
     rough = urdf(arm.replace('damping="0.1"', 'damping="0.1" friction="0.2"'))
-    answer = cli("run", rough, "--duration", 0.01, "--method", "rk4")
+    answer = cli("run", rough, "--duration", 0.01, "--method", "rk4", "--limits", "report")
     assert answer.code == 2
     assert "--without friction" in answer.lines[0]
     assert cli("run", rough, "--duration", 0.01, "--without", "friction").code == 0

@@ -187,7 +187,6 @@ class TestInexpressible:
             (lambda m: m.add_contact("a", "b"), "contact 'a' and 'b'"),
             (lambda m: m.exclude_contact("a", "b"), "contact exclusion of 'a' and 'b'"),
             (lambda m: m.add_actuator("motor", "j"), "actuator 'motor'"),
-            (lambda m: m.enforce_limits(), "enforced limits"),
             (lambda m: m.lock("j", 0.3), "joint 'j': locked"),
             (lambda m: setattr(m, "gravity", np.zeros(3)), "gravity"),
             (lambda m: m.add_body("alone"), "body 'alone' .no joint leads to it"),

@@ -58,7 +58,7 @@ def test_dataset():
     assert data.time.attrs["units"] == "s"
     assert data.total_energy.attrs["units"] == "J"
     assert data.q.attrs["units"] == "mixed (1, m, rad)"
-    assert data.attrs["method"] == "rk4"
+    assert data.attrs["method"] == "galerkin:4"
     assert data.attrs["mechanism"] == "cart_pole"
 
 

@@ -24,6 +24,7 @@ def info(
     without: tuple[str, ...],
     gravity: str | None,
     inertia: str,
+    limits: str | None,
 ) -> None:
     """Show bodies, joints, loops, frames and notes of a mechanism from a file or a built-in one; compiles nothing."""
     mechanism = read_mechanism(
@@ -34,6 +35,7 @@ def info(
         without=without,
         gravity=gravity,
         inertia=inertia,
+        limits=limits,
     )
     model = build_model(mechanism, source)
     out = console()

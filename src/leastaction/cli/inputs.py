@@ -46,6 +46,11 @@ def mechanism_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "the shapes.",
         ),
         click.option(
+            "--limits",
+            type=click.Choice(["enforce", "report"]),
+            help="Limits and efforts of a URDF or MJCF file in force, the default; or only reported on.",
+        ),
+        click.option(
             "--without",
             metavar="FEATURE",
             multiple=True,
@@ -70,6 +75,7 @@ def read_mechanism(
     without: Sequence[str] = (),
     gravity: str | None = None,
     inertia: str = "file",
+    limits: str | None = None,
 ) -> Mechanism:
     """The mechanism that the words of the command line describe."""
     from leastaction import models
@@ -81,13 +87,14 @@ def read_mechanism(
             "--package-dir": package_dirs,
             "--allow": allow,
             "--inertia": inertia != "file",
+            "--limits": limits is not None,
         }
         for option, value in given.items():
             if value:
                 raise ModelError(f"{option} is for files; '{source}' is a built-in mechanism.")
         mechanism = models.by_name(source)
     else:
-        mechanism = _from_file(source, floating, package_dirs, allow, inertia)
+        mechanism = _from_file(source, floating, package_dirs, allow, inertia, limits)
 
     # what was asked to be changed
     if without:
@@ -98,7 +105,12 @@ def read_mechanism(
 
 
 def _from_file(
-    source: str, floating: bool, package_dirs: Sequence[str], allow: Sequence[str], inertia: str
+    source: str,
+    floating: bool,
+    package_dirs: Sequence[str],
+    allow: Sequence[str],
+    inertia: str,
+    limits: str | None,
 ) -> Mechanism:
     """A mechanism from a file; a word that can only be a misspelt name says so."""
     from leastaction import io, models
@@ -110,7 +122,9 @@ def _from_file(
         except ModelError as error:
             raise ModelError(f"there is no file '{source}', and {error}") from error
     try:
-        return io.load(source, floating=floating, package_dirs=package_dirs, allow=allow, inertia=inertia)
+        return io.load(
+            source, floating=floating, package_dirs=package_dirs, allow=allow, inertia=inertia, limits=limits
+        )
     except ModelError as error:
         raise ModelError(as_options(str(error))) from error
 
@@ -119,6 +133,7 @@ def as_options(text: str) -> str:
     """A message of the library with its arguments as options of the command line."""
     text = re.sub(r'allow=\("(\w+)",\)', r"--allow \1", text)
     text = re.sub(r'la\.load\(\.\.\., inertia="(\w+)"\)', r"--inertia \1", text)
+    text = re.sub(r'(?:la\.load\(\.\.\., )?limits="(\w+)"\)?', r"--limits \1", text)
     return text.replace("package_dirs=", "--package-dir").replace("floating=True", "--floating")
 
 

@@ -121,6 +121,7 @@ def run(
     without: tuple[str, ...],
     gravity: str | None,
     inertia: str,
+    limits: str | None,
     method: str | None,
     dt: float,
     duration: float,
@@ -150,6 +151,7 @@ def run(
         without=without,
         gravity=gravity,
         inertia=inertia,
+        limits=limits,
     )
     model = build_model(mechanism, source)
     check_motion(model, source)

@@ -36,6 +36,7 @@ def load(
     allow: Iterable[str] = (),
     name: str | None = None,
     inertia: str = "file",
+    limits: str | None = None,
 ) -> Mechanism:
     """Read a mechanism from a file.
 
@@ -51,12 +52,17 @@ def load(
             kinematics works all the same, and dynamics says which body or joint it is. "repair": an inertia that no
             body has is replaced by the nearest that one has. "shapes": what a file lacks is computed from collision
             shapes, else from visual ones, with the mass of the file or 1000 kg/m^3; the rest is repaired.
+        limits: "enforce", the default for URDF and MJCF: limits of joints, efforts and bounds of actuators are in
+            force (``Mechanism.enforce_limits``). "report": they are data, and runs report where they are crossed.
+            A ``.json`` file says itself.
 
     Returns:
         The mechanism; ``notes`` lists what could not be honoured.
     """
+    from leastaction.io.limits import apply_limits, check_limits
     from leastaction.io.notes import check_allow
 
+    check_limits(limits)
     # the file first: no hang on a pipe, and a clear word about a wrong path
     file = check_path(path)
     check_regular_file(file)
@@ -78,7 +84,10 @@ def load(
         _refuse_floating(file, floating)
         if inertia != "file":
             raise ModelError(f"{file}: inertia={inertia!r} is for URDF and MJCF; change the bodies instead.")
-        return read_json(file, package_dirs=package_dirs, name=name)
+        m = read_json(file, package_dirs=package_dirs, name=name)
+        if limits is not None:
+            m.enforce_limits(limits == "enforce")
+        return m
 
     # XML: the outermost element says which kind
     from leastaction.io.xml import parse_file
@@ -87,14 +96,16 @@ def load(
     if ending == ".urdf" or root.tag == "robot":
         from leastaction.io.urdf import read_urdf
 
-        return read_urdf(
-            root, file, floating=floating, package_dirs=package_dirs, allow=names, name=name, inertia=inertia
-        )
+        m = read_urdf(root, file, floating=floating, package_dirs=package_dirs, allow=names, name=name, inertia=inertia)
+        apply_limits(m, limits or "enforce")
+        return m
     if root.tag in ("mujoco", "mujocoinclude"):
         from leastaction.io.mjcf import read_mjcf
 
         _refuse_floating(file, floating)
-        return read_mjcf(root, file, package_dirs=package_dirs, allow=names, name=name, inertia=inertia)
+        m = read_mjcf(root, file, package_dirs=package_dirs, allow=names, name=name, inertia=inertia)
+        apply_limits(m, limits or "enforce")
+        return m
     raise root.error("expected <mujoco> or <robot> as the outermost element.")
 
 

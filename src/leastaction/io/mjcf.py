@@ -86,21 +86,8 @@ def read_mjcf(
     mjcf_keys.add_starts(m, source)
     mjcf_keys.add_keys(m, source, inputs, notes)
     mjcf_features.note_the_rest(source, notes)
-    _enforce(m, notes)
     m.notes.extend(notes.lines())
     return m
-
-
-def _enforce(m: Mechanism, notes: Notes) -> None:
-    """Put limits and bounds of forces in force, as they are in MuJoCo."""
-    joints = any(joint.has_limits or np.isfinite(joint.effort).any() for joint in m.joints.values())
-    motors = any(a.effort is not None or a.input_range is not None for a in m.actuators.values())
-    if joints or motors:
-        m.enforce_limits()
-        notes.add(
-            "limits of joints and bounds of actuators are in force, as in MuJoCo; for methods without them call "
-            'm.enforce_limits(False), which makes them data, or take m.without("limits").'
-        )
 
 
 def _compile(root: Element, path: Path, notes: Notes, inertia: str) -> tuple[str, Any]:

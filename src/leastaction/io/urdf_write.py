@@ -95,7 +95,6 @@ def _inexpressible(m: Mechanism) -> list[str]:
         if mimic is None or [each[0] for each in followers if each].count(mimic[0]) > 1:
             out.append(f"{coupling.label} (URDF has one joint that follows one other, linearly)")
     out.extend(f"actuator '{name}'" for name in m.actuators)
-    out.extend(["enforced limits"] if m.limits_enforced else [])
     return out
 
 

@@ -32,17 +32,25 @@ def given_control(model: Model, control: Any, ctrl: Any, steps: int | None, wher
         if callable(ctrl):
             return lambda t, state: model.actuate(_returned_inputs(ctrl(t, state), model.nu))
         forces = model.actuate(ctrl)
-        if forces.ndim > 1 and steps is not None and len(forces) != steps:
+        if forces.ndim > 1 and steps is not None and forces.shape[-2] != steps:
             raise ModelError(
-                f"{where}: ctrl has {len(forces)} rows for {steps} steps; give each actuator one number, or one for "
+                f"{where}: ctrl has {forces.shape[-2]} rows for {steps} steps; give each actuator one number, or one for "
                 "each step."
             )
         return _held(forces, steps)
     if isinstance(control, Mapping):
         return _held(_by_joint(model, control, where), steps)
-    if isinstance(control, list | tuple | np.ndarray) and np.shape(control) == (model.nv,):
+    if _is_one_row(control, model.nv):
         return _held(model.check_v(control, "tau"), steps)
     return control
+
+
+def _is_one_row(control: Any, nv: int) -> bool:
+    """Whether a control is (nv,) forces for all steps; rows of different lengths are refused with the others."""
+    try:
+        return isinstance(control, list | tuple | np.ndarray) and np.shape(control) == (nv,)
+    except ValueError:
+        return False
 
 
 def _returned_inputs(inputs: Any, nu: int) -> Any:

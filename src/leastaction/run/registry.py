@@ -58,9 +58,9 @@ _WITHOUT = {
     "joint friction": 'mechanism.without("friction") drops it (--without friction)',
     "contact": 'mechanism.without("contacts") drops it (--without contacts)',
     "restitution": "mechanism.add_ground(restitution=0.0) and add_contact(..., restitution=0.0) make impacts plastic",
-    "enforced limits": "mechanism.enforce_limits(False) makes the limits data again (--without limits)",
+    "enforced limits": 'mechanism.enforce_limits(False), or la.load(..., limits="report"), makes the limits data',
     "bounded servos": "leave their efforts out, or use motors and a control function that bounds its forces, or "
-    "mechanism.enforce_limits(False) makes efforts data again",
+    "mechanism.enforce_limits(False) makes efforts data",
     "couplings": 'mechanism.without("couplings") drops them',
     "equality constraints": 'mechanism.without("constraints") drops them',
     "velocity constraints": 'mechanism.without("constraints") drops them',
