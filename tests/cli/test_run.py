@@ -64,7 +64,9 @@ def test_floating_urdf(cli, urdf):
 
 
 def test_limits_crossed_are_named(cli, urdf):
-    answer = cli("run", urdf(), "--set", "elbow=1.9", "--set-velocity", "elbow=5", "--duration", 0.1, "--limits", "report")
+    answer = cli(
+        "run", urdf(), "--set", "elbow=1.9", "--set-velocity", "elbow=5", "--duration", 0.1, "--limits", "report"
+    )
     assert "limit of elbow" in answer.out
 
 

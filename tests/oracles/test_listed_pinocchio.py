@@ -32,7 +32,7 @@ def test_not_compared_for_the_listed_reason(one):
 
 @pytest.mark.parametrize("one", parameters(SECTIONS, compared=True))
 def test_statics(one):
-    m = load(one)
+    m = load(one, limits="report")
     if one.reason:
         with pytest.raises(ValueError, match=one.reason.removeprefix("Pinocchio: ")):
             pin.buildModelFromUrdf(str(one.path))
@@ -41,7 +41,7 @@ def test_statics(one):
     compare(one, m, floating=False)
     # a root link called "world" does not float
     if "root" in m.joints:
-        compare(one, load(one, floating=True), floating=True)
+        compare(one, load(one, floating=True, limits="report"), floating=True)
 
 
 def check_joints(m, other):
@@ -131,7 +131,7 @@ def check_links(model, other, data, their_q, q, T):
 @pytest.mark.parametrize("one", parameters(SECTIONS, compared=True))
 def test_it_moves(one):
     """The default method runs every file, where it has no inertia with that of its shapes, and keeps its energy."""
-    m = load(one, inertia="shapes").without("friction", "damping")
+    m = load(one, inertia="shapes", limits="report").without("friction", "damping")
     model = m.build()
     assert model.undetermined == ""
     run = la.simulate(model, dt=1e-3, duration=0.2)

@@ -39,7 +39,7 @@ def pair(name):
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("example-robot-data is not installed")
     path = Path(str(data.locate_file("cmeel.prefix/share/example-robot-data/robots"))) / file
-    model = la.load(path, floating=floating, allow=allow).without("damping", "friction").build()
+    model = la.load(path, floating=floating, allow=allow, limits="report").without("damping", "friction").build()
     root = (pin.JointModelFreeFlyer(),) if floating else ()
     return model, pin.buildModelFromUrdf(str(path), *root)
 
@@ -175,7 +175,7 @@ def test_fingers_that_mimic_move_as_one():
     file = Path(ROBOTS["panda"][0])
     data = importlib.metadata.distribution("example-robot-data")
     path = Path(str(data.locate_file("cmeel.prefix/share/example-robot-data/robots"))) / file
-    coupled = la.load(path).without("damping", "friction").build()
+    coupled = la.load(path, limits="report").without("damping", "friction").build()
     (term, leader) = next(iter(coupled.mechanism.couplings.values())).terms
     follower, first = (coupled.joints[each.joint].v.start for each in (term, leader))
     S = np.delete(np.eye(model.nv), follower, axis=1)

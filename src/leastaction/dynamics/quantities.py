@@ -153,7 +153,8 @@ def pushed(where: str, reached: list[Lean], v: FloatArray, a: FloatArray) -> lis
             what = "leans on" if lean.rate < 0 else "moves into"
             raise UnsupportedError(
                 f"{where}: joint '{lean.joint}' {what} its enforced limit, with a force that does not count here; "
-                'simulate with method="maximal" has it, mechanism.without("limits") drops the limits.'
+                'simulate with method="maximal" has it; mechanism.enforce_limits(False), or '
+                'la.load(..., limits="report"), makes the limits data.'
             )
     size = 1e-12 * float(np.abs(a).max(initial=0.0))
     rest = [lean for lean in reached if lean.side * v[lean.rate] <= HELD]

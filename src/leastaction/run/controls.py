@@ -34,8 +34,8 @@ def given_control(model: Model, control: Any, ctrl: Any, steps: int | None, wher
         forces = model.actuate(ctrl)
         if forces.ndim > 1 and steps is not None and forces.shape[-2] != steps:
             raise ModelError(
-                f"{where}: ctrl has {forces.shape[-2]} rows for {steps} steps; give each actuator one number, or one for "
-                "each step."
+                f"{where}: ctrl has {forces.shape[-2]} rows for {steps} steps; give each actuator one number, or one "
+                "for each step."
             )
         return _held(forces, steps)
     if isinstance(control, Mapping):
