@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,8 @@ def name_of(page: Path) -> str:
 def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
+    # the README stands beside the examples
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
 
     # blank lines in front make a traceback point at the line of the page
     for line, code in python_blocks(page):
