@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from leastaction.model.pose import pose
     from leastaction.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
     from leastaction.model.spline import SplineCurve, SplineSurface
+    from leastaction.model.tendon import Pulley, Wrap
     from leastaction.model.terrain import Heights, Plane
     from leastaction.run.compare import compare
     from leastaction.run.ensemble import simulate_many
@@ -97,7 +98,9 @@ PUBLIC: dict[str, str | None] = {
     "FluidDrag": "leastaction.model.fluid",
     "NumbaForce": "leastaction.model.numba_force",
     "PointSpring": "leastaction.model.forces",
+    "Pulley": "leastaction.model.tendon",
     "PointForce": "leastaction.model.forces",
+    "Wrap": "leastaction.model.tendon",
     "Wrench": "leastaction.model.forces",
     "Potential": "leastaction.model.forces",
     "PathSpring": "leastaction.model.path_forces",
@@ -227,6 +230,7 @@ __all__ = [
     "PointForce",
     "PointSpring",
     "Potential",
+    "Pulley",
     "Reach",
     "Reduction",
     "ReversibleSteps",
@@ -239,6 +243,7 @@ __all__ = [
     "Track",
     "Trajectory",
     "UnsupportedError",
+    "Wrap",
     "Wrench",
     "__version__",
     "bias_forces",

@@ -344,8 +344,16 @@ class TestRefused:
             ),
             (
                 BODY.format("", '<joint name="j"/>')
-                + '\n<tendon><fixed name="t" stiffness="3"><joint joint="j" coef="1"/></fixed></tendon>',
-                r':4: <fixed name="t">: the tendon',
+                + '\n<tendon><fixed name="t" stiffness="3 1"><joint joint="j" coef="1"/></fixed></tendon>',
+                r':4: <fixed name="t">: the tendon .* polynomial',
+                "nonlinear",
+            ),
+            (
+                BODY.format("", '<joint name="j"/><site name="s"/>').replace(
+                    "<worldbody>", "<worldbody><site name='w'/>"
+                )
+                + '\n<tendon><spatial name="t" stiffness="3"><site site="s"/><site site="w"/></spatial></tendon>',
+                r':4: <spatial name="t">: the tendon',
                 "tendon",
             ),
             (BODY.format("", '<joint name="j" stiffness="1 2"/>'), r':3: <joint name="j">: polynomial', "nonlinear"),

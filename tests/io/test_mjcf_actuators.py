@@ -82,8 +82,6 @@ class TestActuators:
         [
             ('<muscle name="m" joint="h" lengthrange="0 1"/>', "muscle"),
             ('<motor name="m" joint="f" gear="1"/>', "actuators"),
-            ('<motor name="m" tendon="t"/>', "actuators"),
-            ('<position name="m" tendon="t" kp="3"/>', "actuators"),
             ('<damper name="m" joint="h" kv="5" ctrlrange="0 1"/>', "actuators"),
             ('<intvelocity name="m" joint="h" kp="9" actrange="-2 2"/>', "actuators"),
             ('<general name="m" joint="h" dyntype="integrator"/>', "actuators"),

@@ -33,7 +33,7 @@ def test_fixed_root(urdf):
     assert np.array_equal(j.limits, [[-1, 2]])
     assert j.effort == [3]
     assert j.speed == [4]
-    assert [note[:39] for note in m.notes] == ["limits of joints and bounds of actuators"[:39]]
+    assert [note[:39] for note in m.notes] == ["limits of joints and tendons and bounds of actuators"[:39]]
 
 
 def test_floating_root(urdf):

@@ -317,6 +317,7 @@ def present(m: Mechanism) -> set[str]:
     out |= {"constraints"} if m.constraints else set()
     out |= {"actuators"} if m.actuators else set()
     out |= {"couplings"} if m.couplings else set()
+    out |= {"tendons"} if m.tendons else set()
     return out | ({"forces"} if m.forces else set())
 
 
@@ -326,6 +327,7 @@ def geared_arm() -> Mechanism:
     m.add_body("wheel", mass=1.0, inertia=(1, 1, 1))
     m.add_joint("turn", "revolute", parent="world", child="wheel")
     m.add_coupling("gears", {"shoulder": 1.0, "turn": 2.0})
+    m.add_tendon("cord", {"shoulder": 1.0, "turn": 2.0}, limits=(-9.0, 9.0))
     return m
 
 

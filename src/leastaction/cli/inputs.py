@@ -54,8 +54,8 @@ def mechanism_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--without",
             metavar="FEATURE",
             multiple=True,
-            help="Drop friction, damping, stiffness, armature, limits, contacts, constraints, couplings, forces or "
-            "actuators of the mechanism; may be repeated.",
+            help="Drop friction, damping, stiffness, armature, limits, contacts, constraints, couplings, forces, "
+            "actuators or tendons of the mechanism; may be repeated.",
         ),
         click.option(
             "--gravity", metavar="X,Y,Z", help="Acceleration of gravity in m/s^2, instead of the model's own."

@@ -80,7 +80,7 @@ def make_work(system, like):
         table(like, n, 12), table(like, nu, 6), table(like, n, 9), table(like, n, 12), table(like, n, 6),
         table(like, n, 21), table(like, nu, 7), vector(like, nu), table(like, n, 6),
         vector(like, nq), vector(like, nu), vector(like, nu), vector(like, nu),
-        np.empty(given_size(system.forces)), np.empty(6 * bodies),
+        np.empty(given_size(system.forces)), np.empty(6 * bodies + 1),
         np.empty(m), np.empty((m, 6)), np.empty(m), np.empty((m, 2), np.int64),
         np.empty((m, nu)), np.empty(m), np.empty(m), np.empty((m, m)), np.empty((m, m)),
         own_inertias(system.loops, system.tree), np.empty(m), np.empty((tie_count(system.loops), nu)),

@@ -12,7 +12,7 @@ from leastaction.jit.decorators import kernel, optional, sweep
 from leastaction.jit.lanes import ld3, ld6, ld9, st6
 from leastaction.spatial._source.force_laws import point_spring, spring_energy
 from leastaction.spatial._source.vector import add3, ang, cross, join, lin, matmul, matvec, sub3, sub6, tmatvec
-from leastaction.tree.layout import POINT_FORCE, POINT_SPRING, USER_FORCE, WRENCH
+from leastaction.tree.layout import POINT_FORCE, POINT_SPRING, TENDON, USER_FORCE, WRENCH
 
 
 @kernel
@@ -74,12 +74,14 @@ def body_forces(forces, t, P, V, F, given, result):
             f = point_spring(pa, va, pb, vb, data[k, 6], data[k, 7], data[k, 8])
             push(F, i, pa, f)
             push(F, j, pb, (-f[0], -f[1], -f[2]))
+        elif forces.kind[k, 0] == TENDON:
+            user_force(forces, k, forces.kind[k, 1], forces.kind[k, 2], t, P, V, F, given, result)
     other_forces(forces, t, P, V, F, given, result)
 
 
 @optional(None)
 def other_forces(forces, t, P, V, F, given, result):
-    """Take all forces but springs between points off F."""
+    """Take all forces but springs between points and tendons off F."""
     data = forces.data
     for k in range(forces.kind.shape[0]):
         kind, b, count = forces.kind[k, 0], forces.kind[k, 1], forces.kind[k, 2]
@@ -99,7 +101,7 @@ def other_forces(forces, t, P, V, F, given, result):
                 torque, f = matvec(R, torque), matvec(R, f)
             i = forces.bodies[b]
             st6(F, i, 0, sub6(ld6(F, i, 0), join(add3(torque, cross(p, f)), f)))
-        elif kind != POINT_SPRING:
+        elif kind == USER_FORCE:
             user_force(forces, k, b, count, t, P, V, F, given, result)
 
 
@@ -134,12 +136,13 @@ def give_bodies(table, b, count, P, V, given):
 
 @sweep
 def give_force(forces, k, P, V, given):
-    """What the function of force k gets: 18 numbers of each body, then its own numbers."""
+    """What the function of force k gets: 18 numbers of each body, then its own numbers; of a tendon its own first."""
     b, count = forces.kind[k, 1], forces.kind[k, 2]
-    give_bodies(forces, b, count, P, V, given)
     first, size = int(forces.data[k, 0]), int(forces.data[k, 1])
+    at, behind = (0, size) if forces.kind[k, 0] == TENDON else (18 * count, 0)
+    give_bodies(forces, b, count, P, V, given[behind:])
     for e in range(size):
-        given[18 * count + e] = forces.numbers[first + e]
+        given[at + e] = forces.numbers[first + e]
 
 
 @optional(0.0)
@@ -169,7 +172,7 @@ def given_size(forces):
     """Room for what the function of any one force gets."""
     most = 18
     for k in range(forces.kind.shape[0]):
-        most = max(most, 18 * forces.kind[k, 2] + (int(forces.data[k, 1]) if forces.kind[k, 0] == USER_FORCE else 0))
+        most = max(most, 18 * forces.kind[k, 2] + (int(forces.data[k, 1]) if forces.kind[k, 0] >= USER_FORCE else 0))
     return most
 
 

@@ -16,7 +16,7 @@ from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model, State
 from leastaction.model.path_forces import PathForce
 from leastaction.spatial import quaternion, se3, so3
-from leastaction.tree.layout import COM, MASS, PARENT, POINT_FORCE, POINT_SPRING, WRENCH
+from leastaction.tree.layout import COM, MASS, PARENT, POINT_FORCE, POINT_SPRING, TENDON, WRENCH
 
 
 def flight_of(model: Model) -> Any:
@@ -99,7 +99,7 @@ def _ties(model: Model, top: Any, joints: dict[int, tuple[int, int]]) -> tuple[d
         table = system.forces
         for k, (force, (kind, first, count)) in enumerate(zip(model.mechanism.forces, table.kind, strict=True)):
             rows = table.bodies[first : first + count]
-            if kind == POINT_SPRING or isinstance(force, PathForce):
+            if kind in (POINT_SPRING, TENDON) or isinstance(force, PathForce):
                 tie(rows)
             elif kind in (POINT_FORCE, WRENCH) and table.address[k, 0] == 0 and table.data[k, 9] == 0.0:
                 t = int(top[rows[0]])

@@ -22,15 +22,15 @@ def apply_limits(m: Mechanism, limits: str) -> None:
     """Put limits and efforts in force, and the default state within them; or leave them as data."""
     joints = any(joint.has_limits or np.isfinite(joint.effort).any() for joint in m.joints.values())
     motors = any(a.effort is not None or a.input_range is not None for a in m.actuators.values())
-    if not joints and not motors:
+    if not joints and not motors and not any(tendon.has_limits for tendon in m.tendons.values()):
         return
     m.enforce_limits(limits == "enforce")
     if limits == "report":
-        m.notes.append('limits of joints and bounds of actuators are data, as limits="report" asks.')
+        m.notes.append('limits of joints and tendons and bounds of actuators are data, as limits="report" asks.')
         return
     m.notes.append(
-        "limits of joints and bounds of actuators are in force; for methods without them load the file with "
-        'limits="report", which makes them data.'
+        "limits of joints and tendons and bounds of actuators are in force; for methods without them load the file "
+        'with limits="report", which makes them data.'
     )
     _start_within(m)
 

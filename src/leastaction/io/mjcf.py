@@ -25,6 +25,7 @@ from leastaction.io import (
     mjcf_medium,
     mjcf_sensors,
     mjcf_shapes,
+    mjcf_tendons,
 )
 from leastaction.io.mjcf_files import check_files
 from leastaction.io.mjcf_names import unused
@@ -79,9 +80,9 @@ def read_mjcf(
     mjcf_features.add_equalities(m, source, settings, notes)
     mjcf_medium.add_medium(m, source, settings, notes)
     mjcf_medium.add_compensation(m, source, settings, notes)
-    inputs = mjcf_actuators.add_actuators(m, source, settings, notes)
+    tendons = mjcf_tendons.add_tendons(m, source, settings, notes)
+    inputs = mjcf_actuators.add_actuators(m, source, settings, tendons, notes)
     mjcf_contacts.add_contacts(m, source, touches, notes)
-    mjcf_features.check_tendons(source, notes)
     mjcf_sensors.add_sensors(m, source, sites, notes)
     mjcf_keys.add_starts(m, source)
     mjcf_keys.add_keys(m, source, inputs, notes)

@@ -1,33 +1,54 @@
-"""Actuators of a compiled MuJoCo model as motors and servos.
+"""Actuators of a compiled MuJoCo model as motors and servos on joints, fixed tendons and sites of free bodies.
 
 MuJoCo's force is gain * input + b0 + b1 * length + b2 * rate, cut to forcerange, with length and rate the gear times
-those of the joint. Without b1 and b2 that is a motor of gear * gain; otherwise a servo with kp = -b1 and kd = -b2. The
-force and torque of a motor on a site of a free body are constant along the axes of its link, as a gear is.
+those of the joint or tendon. Without b1 and b2 that is a motor of gear * gain; otherwise a servo with kp = -b1 and
+kd = -b2. Force and torque of a motor on a site of a free body are constant along the axes of its link, as a gear is.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from leastaction.io.mjcf_joints import Settings
 from leastaction.io.mjcf_names import unused
 from leastaction.io.mjcf_source import Source
+from leastaction.io.mjcf_tendons import TendonMap
 from leastaction.io.notes import Notes, located
 from leastaction.io.xml import Element
 from leastaction.model.checks import FloatArray
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.pose import pose
 
+
+class Target(NamedTuple):
+    """What an actuator acts on: arguments of ``Mechanism.add_actuator``, its gear, and MuJoCo's length at zero.
+
+    Attributes:
+        where: joint and coordinate, or tendon.
+        gear: one number, or one for each coordinate.
+        offset: length of the joint or tendon in MuJoCo where it is zero here.
+        single: whether it is one length with a rate, so that a servo may act on it.
+    """
+
+    where: dict[str, Any]
+    gear: float | FloatArray
+    offset: float
+    single: bool
+
+
 InputMap = tuple[int, float, float]
 """Place of an actuator's input among MuJoCo's, and slope and shift that make it that of the actuator here."""
 
 
-def add_actuators(m: Mechanism, source: Source, settings: Settings, notes: Notes) -> dict[str, InputMap]:
-    """Actuators on one coordinate of a joint by a law that is known here; all others are refused unless allowed.
+def add_actuators(
+    m: Mechanism, source: Source, settings: Settings, tendons: Mapping[int, TendonMap], notes: Notes
+) -> dict[str, InputMap]:
+    """Actuators by a law that is known here, on what they may act on here; all others are refused unless allowed.
 
-    Returns how their inputs follow from MuJoCo's, by name.
+    Returns how their inputs follow from MuJoCo's, by name. ``tendons``: those that are kept.
     """
     inputs: dict[str, InputMap] = {}
     if "actuation" in settings.off:
@@ -39,24 +60,24 @@ def add_actuators(m: Mechanism, source: Source, settings: Settings, notes: Notes
         if 0 <= group <= 30 and mj.opt.disableactuator & (1 << group):
             notes.add(f"{element.where}: the actuator {name!r} is in a disabled group; not kept.")
             continue
-        refusal = _refusal(source, a)
+        target = _target(source, tendons, a)
+        refusal = _refusal(source, target, a)
         if refusal is not None:
             notes.unless_allowed(refusal[0], element.error(f"the actuator {name!r} {refusal[1]}"))
             continue
         _check_dynamics(source, notes, a, name, element)
-        target = _target(source, a)
         assert target is not None
-        joint, coordinate, gear = target
-        law = _servo(source, notes, a, name, element) if _is_servo(mj, a) else _motor(source, notes, a, name, element)
+        servo = _is_servo(mj, a)
+        law = _servo(source, target, notes, a, name) if servo else _motor(source, notes, a, name, element)
         factor, (slope, shift) = law.pop("factor", 1.0), law.pop("input", (1.0, 0.0))
         label = unused(name, m.actuators)
         with located(element):
-            m.add_actuator(label, joint, gear=gear * factor, coordinate=coordinate, **law)
+            m.add_actuator(label, **target.where, gear=target.gear * factor, **law)
         inputs[label] = int(mj.actuator_ctrladr[a]), slope, shift
     return inputs
 
 
-def _refusal(source: Source, a: int) -> tuple[str, str] | None:
+def _refusal(source: Source, target: Target | None, a: int) -> tuple[str, str] | None:
     """Why an actuator cannot be kept: the word that allows to drop it, and the reason; None if it can."""
     import mujoco
 
@@ -77,29 +98,28 @@ def _refusal(source: Source, a: int) -> tuple[str, str] | None:
     if mj.actuator_delay[a]:
         return "actuators", "has a delay, which is not supported."
     # where it acts
-    target = _target(source, a)
     if target is None:
         kind = _word(mujoco.mjtTrn(int(mj.actuator_trntype[a])))
         return "actuators", (
-            f"(transmission {kind}) does not act on one joint with a constant gear, which is not supported; motors on "
-            "joints and on sites of free bodies are."
+            f"(transmission {kind}) does not act on a joint or fixed tendon with a constant gear, which is not "
+            "supported; actuators on these and motors on sites of free bodies are."
         )
     if bias == mujoco.mjtBias.mjBIAS_AFFINE:
-        return _refused_bias(source, a, target[2])
+        return _refused_bias(source, a, target)
     return None
 
 
-def _refused_bias(source: Source, a: int, gear: float | FloatArray) -> tuple[str, str] | None:
+def _refused_bias(source: Source, a: int, target: Target) -> tuple[str, str] | None:
     """Why the part of a force that needs no input cannot be kept; None if it can."""
     mj = source.mj
     b0, b1, b2 = (float(b) for b in mj.actuator_biasprm[a, :3])
-    if (b0 or b1 or b2) and not _is_on_one_axis(source, a):
-        return "actuators", "has a bias and acts on no hinge or slide, which is not supported."
+    if (b0 or b1 or b2) and not target.single:
+        return "actuators", "has a bias and acts on no hinge, slide or tendon, which is not supported."
     if b1 > 0 or b2 > 0:
         return "actuators", f"has biasprm {b0:g} {b1:g} {b2:g}, which pushes away; the last two must not be positive."
     if b0 and not b1:
         return "actuators", f"has biasprm {b0:g} {b1:g} {b2:g}, a constant force without a spring; add it as a control."
-    if (b1 or b2) and gear == 0:
+    if (b1 or b2) and target.gear == 0:
         return "actuators", "is a servo with a gear of zero."
     # bounds of a servo's force
     low, high = (float(f) for f in mj.actuator_forcerange[a])
@@ -129,29 +149,30 @@ def _is_on_one_axis(source: Source, a: int) -> bool:
     return int(mj.jnt_type[mj.actuator_trnid[a, 0]]) in one
 
 
-def _target(source: Source, a: int) -> tuple[str, int, float | FloatArray] | None:
-    """Joint, velocity coordinate and gear that an actuator acts on; None for any other transmission."""
+def _target(source: Source, tendons: Mapping[int, TendonMap], a: int) -> Target | None:
+    """What an actuator acts on; None for any transmission that is not supported."""
     import mujoco
 
     mj, gear = source.mj, _gear(source, a)
     if _is_on_one_axis(source, a):
-        return source.joints[int(mj.actuator_trnid[a, 0])], 0, float(gear[0])
+        j = int(mj.actuator_trnid[a, 0])
+        return Target({"joint": source.joints[j]}, float(gear[0]), float(mj.qpos0[mj.jnt_qposadr[j]]), True)
     # a ball turned about axes of its child frame
     kind, at = int(mj.actuator_trntype[a]), int(mj.actuator_trnid[a, 0])
     ball = int(mujoco.mjtJoint.mjJNT_BALL)
     if kind == int(mujoco.mjtTrn.mjTRN_JOINT) and int(mj.jnt_type[at]) == ball:
-        used = np.flatnonzero(gear[:3])
-        return (
-            (source.joints[at], int(used[0]), float(gear[used[0]]))
-            if len(used) == 1
-            else (source.joints[at], 0, gear[:3])
-        )
+        used, joint = np.flatnonzero(gear[:3]), source.joints[at]
+        if len(used) == 1:
+            return Target({"joint": joint, "coordinate": int(used[0])}, float(gear[used[0]]), 0.0, False)
+        return Target({"joint": joint}, gear[:3], 0.0, False)
+    if kind == int(mujoco.mjtTrn.mjTRN_TENDON) and at in tendons:
+        return Target({"tendon": tendons[at].name}, float(gear[0]), tendons[at].offset, True)
     if kind == int(mujoco.mjtTrn.mjTRN_SITE) and int(mj.actuator_trnid[a, 1]) < 0:
         return _on_free_body(source, at, gear)
     return None
 
 
-def _on_free_body(source: Source, site: int, gear: FloatArray) -> tuple[str, int, FloatArray] | None:
+def _on_free_body(source: Source, site: int, gear: FloatArray) -> Target | None:
     """Free joint and gear (torque; force) of a force and torque in the axes of a site on its body; None for others."""
     import mujoco
 
@@ -167,7 +188,8 @@ def _on_free_body(source: Source, site: int, gear: FloatArray) -> tuple[str, int
     if b == 0 or int(mj.jnt_type[j]) != int(mujoco.mjtJoint.mjJNT_FREE):
         return None
     force, torque = frame[:3, :3] @ gear[:3], frame[:3, :3] @ gear[3:]
-    return source.joints[j], 0, np.concatenate([torque + np.cross(frame[:3, 3], force), force])
+    push = np.concatenate([torque + np.cross(frame[:3, 3], force), force])
+    return Target({"joint": source.joints[j]}, push, 0.0, False)
 
 
 def _is_servo(mj: Any, a: int) -> bool:
@@ -197,15 +219,15 @@ def _motor(source: Source, notes: Notes, a: int, name: str, element: Element) ->
     return data
 
 
-def _servo(source: Source, notes: Notes, a: int, name: str, element: Element) -> dict[str, Any]:
-    """Gains, target and bounds of a servo on a hinge or slide.
+def _servo(source: Source, target: Target, notes: Notes, a: int, name: str) -> dict[str, Any]:
+    """Gains, target and bounds of a servo on a hinge, slide or tendon.
 
     Its input is the target in coordinates that count from ref: slope * MuJoCo's input + shift.
     """
-    mj, j = source.mj, int(source.mj.actuator_trnid[a, 0])
+    mj, element = source.mj, source.named("actuator", a)[1]
     gain, (b0, b1, b2) = float(mj.actuator_gainprm[a, 0]), (float(b) for b in mj.actuator_biasprm[a, :3])
-    kp, kd, gear = abs(b1), abs(b2), float(_gear(source, a)[0])
-    shift = b0 / kp - gear * float(mj.qpos0[mj.jnt_qposadr[j]]) if kp else 0.0
+    kp, kd = abs(b1), abs(b2)
+    shift = b0 / kp - float(target.gear) * target.offset if kp else 0.0
     slope = gain / (kp or kd)
     data: dict[str, Any] = {"kp": kp, "kd": kd, "target": shift, "input": (slope, shift)}
     if (slope, shift) != (1.0, 0.0):

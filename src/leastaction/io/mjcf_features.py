@@ -1,8 +1,6 @@
-"""Equality constraints and tendons of a compiled MuJoCo model, and what is left over."""
+"""Equality constraints of a compiled MuJoCo model, and what is left over."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -73,7 +71,7 @@ def _add_coupling(
     total, *powers = (float(c) for c in mj.eq_data[e, :5])
     if ends[0] == ends[1]:
         raise element.error(f"the {what} constraint {name!r} couples its first {what} to itself.")
-    sums = [_sum_of(source, end, tendons) if end >= 0 else {} for end in ends]
+    sums = [sum_of(source, end, tendons) if end >= 0 else {} for end in ends]
     # a power of a sum of several coordinates is none of single ones
     if any(each is None for each in sums) or (len(sums[1] or {}) > 1 and any(powers[1:])):
         why = "not supported: its tendons run through space, or it has powers of a sum of joints."
@@ -90,7 +88,7 @@ def _add_coupling(
     notes.add("joint and tendon constraints are couplings and hold exactly; solref and solimp are not read.")
 
 
-def _sum_of(source: Source, index: int, tendon: bool) -> dict[str, float] | None:
+def sum_of(source: Source, index: int, tendon: bool) -> dict[str, float] | None:
     """Coefficients of joints in the length of a fixed tendon, or 1 of a joint; None for a tendon through space."""
     import mujoco
 
@@ -125,26 +123,6 @@ def _loop_ends(source: Source, e: int, *, weld: bool) -> tuple[tuple[str, FloatA
         return (bodies[0], pose(xyz=data[3:6], quat=data[6:10])), (bodies[1], pose(xyz=data[0:3]))
     # connect: the anchor in the first and in the second body
     return (bodies[0], pose(xyz=data[0:3])), (bodies[1], pose(xyz=data[3:6]))
-
-
-def check_tendons(source: Source, notes: Notes) -> None:
-    """Refuse tendons that pull by themselves; note the others."""
-    mj = source.mj
-    for t in range(mj.ntendon):
-        name, element = source.named("tendon", t)
-        pulls: list[Any] = [
-            mj.tendon_stiffness[t],
-            mj.tendon_stiffnesspoly[t],
-            mj.tendon_damping[t],
-            mj.tendon_dampingpoly[t],
-            mj.tendon_frictionloss[t],
-            mj.tendon_armature[t],
-            mj.tendon_limited[t],
-        ]
-        if any(np.any(value) for value in pulls):
-            notes.unless_allowed("tendon", element.error(f"the tendon {name!r} is not supported."))
-        else:
-            notes.add(f"{element.where}: the tendon {name!r} has no force of its own; not kept.")
 
 
 def note_the_rest(source: Source, notes: Notes) -> None:

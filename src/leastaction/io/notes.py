@@ -13,7 +13,7 @@ ALLOW = {
     "mimic": "URDF: a joint that follows another one is coupled to it; allowed, it moves on its own",
     "activation": "MJCF: a filter between the input of an actuator and its force; allowed, the force follows at once",
     "actuators": "MJCF: an actuator of another law, or not on one coordinate of a joint; allowed, it is dropped",
-    "armature": "MJCF: armature where it has no meaning here (free joints)",
+    "armature": "MJCF: armature where it has no meaning here (free joints, tendons)",
     "contacts": "MJCF: adhesion, moving surfaces; friction "
     "of two sizes; allowed, it touches nothing or has no such effect",
     "effort": "MJCF: bounds of a joint's or servo's force that are not symmetric; allowed, there is no bound",
@@ -26,7 +26,7 @@ ALLOW = {
     "muscle": "MJCF: muscle actuators",
     "nonlinear": "MJCF: stiffness or damping with polynomial terms, springs that yield",
     "plugins": "MJCF: forces of plugins",
-    "tendon": "MJCF: tendons with stiffness, damping, friction, armature or limits",
+    "tendon": "MJCF: tendons through space with stiffness, damping, friction or limits",
     "torsion": "MJCF: torsional and rolling friction of contacts (condim 4 and 6), which is left out; allowed, the "
     "reports of runs do not repeat it",
 }

@@ -95,6 +95,7 @@ def _inexpressible(m: Mechanism) -> list[str]:
         if mimic is None or [each[0] for each in followers if each].count(mimic[0]) > 1:
             out.append(f"{coupling.label} (URDF has one joint that follows one other, linearly)")
     out.extend(f"actuator '{name}'" for name in m.actuators)
+    out.extend(f"tendon '{name}'" for name in m.tendons)
     return out
 
 

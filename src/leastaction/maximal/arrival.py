@@ -70,7 +70,7 @@ CENTRE = 0.2
 @optional(None, MEMORY_OPTIONS)
 def make_arrival(T, plan, tree, x):
     """Scratch memory: the tables of a step."""
-    return make_bodies(tree, x, node_count(plan))
+    return make_bodies(tree, x, node_count(plan), (0, 0))
 
 
 # --- friction -------------------------------------------------------------------------------------------------------

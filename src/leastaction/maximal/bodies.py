@@ -26,6 +26,7 @@ Tables (row 0 is the world):
     old, oldx           poses and coordinates before a step of the iteration
     q (nq,)             the user's coordinates at the other end of the step, where springs want both
     c (nu,), K (nu, 3)  impulse in the joint and its derivative by dq (a ball has three rows)
+    T                   tendons, see ``maximal.tendons``
     unit (2,)           a length, the typical arm of the bodies, and the mass times its square: residuals are compared
                         as angular momenta and gaps as angles, so that no tolerance depends on the size of a mechanism
 Handed tables with lanes, most of this works on four environments at once (``maximal.lanes``).
@@ -91,6 +92,7 @@ class Bodies(NamedTuple):
     old: Floats
     oldx: Floats
     q: Floats
+    T: Floats
     unit: Floats
 
 
@@ -111,8 +113,11 @@ def size_of(tree):
 
 
 @memory
-def make_bodies(tree, x, nodes):
-    """Scratch memory of a step; ``nodes`` further nodes stand behind the rows (see ``maximal.graph``)."""
+def make_bodies(tree, x, nodes, tendons):
+    """Scratch memory of a step; ``nodes`` further nodes stand behind the rows (see ``maximal.graph``).
+
+    tendons: shape of their table.
+    """
     n, nu = tree.rows.shape[0], tree.rates.shape[0]
     N = n + nodes
     return Bodies(
@@ -120,7 +125,7 @@ def make_bodies(tree, x, nodes):
         np.zeros((n, 12)), np.zeros((n, 6)), np.zeros((n, 6)), np.zeros((N, 6)), np.zeros((n, 36)),
         np.zeros((n, 6)), np.zeros((N, 6)), np.zeros(nu), np.zeros((nu, 6)), np.zeros(nu), np.zeros((nu, 3)),
         np.zeros(nu), np.zeros((n, 6)), np.zeros(x.size), np.zeros(nu), np.zeros(nu), np.zeros((n, 12)),
-        np.zeros(x.size), np.zeros(x.size), size_of(tree),
+        np.zeros(x.size), np.zeros(x.size), np.zeros(tendons), size_of(tree),
     )  # fmt: skip
 
 

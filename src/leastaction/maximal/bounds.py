@@ -90,12 +90,13 @@ class Rows(NamedTuple):
 @optional(None, MEMORY_OPTIONS)
 def make_rows(rows):
     """Scratch memory of the user's inequalities."""
-    n, B, size = 0, 1, 1
+    n, B, size, own = 0, 1, 1, 0
     for k in range(rows.kind.shape[0]):
         n += rows.kind[k, 4]
         B = max(B, rows.kind[k, 2])
         size = max(size, rows.kind[k, 4] * (1 + 6 * rows.kind[k, 2]))
-    return Rows(np.zeros((n, 12 * B)), np.zeros((n, 2)), np.zeros(18 * B), np.zeros(size))
+        own = max(own, rows.own[k, 1])
+    return Rows(np.zeros((n, 12 * B)), np.zeros((n, 2)), np.zeros(18 * B + own), np.zeros(size))
 
 
 # --- joint limits and efforts ---------------------------------------------------------------------------------------
@@ -173,13 +174,16 @@ def inequality_rows(rows, P, R, end):
     o = 6 * B if end else 0
     for k in range(rows.kind.shape[0]):
         b, count, r, size = rows.kind[k, 1], rows.kind[k, 2], rows.kind[k, 3], rows.kind[k, 4]
+        first = rows.own[k, 1]
+        for e in range(first):
+            R.given[e] = rows.numbers[rows.own[k, 0] + e]
         for c in range(count):
             A, p = link_frame(rows, b + c, P)
             x = sub3(p, ld3(P, 0, 9))
             for e in range(9):
-                R.given[18 * c + e] = A[e]
+                R.given[first + 18 * c + e] = A[e]
             for e in range(3):
-                R.given[18 * c + 9 + e] = x[e]
+                R.given[first + 18 * c + 9 + e] = x[e]
         call_force(rows.address[k], 0.0, R.given, R.result)
         for i in range(size):
             total = 0.0

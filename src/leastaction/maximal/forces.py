@@ -20,6 +20,7 @@ from leastaction.jit.decorators import kernel, optional, sweep
 from leastaction.jit.lanes import ld, ld1, ld3, ld6, ld9, number, st, st1, st6
 from leastaction.maximal.bodies import get4, shift_of
 from leastaction.maximal.springs import add_block_to, ball_slope, between, couple, middle_forces
+from leastaction.maximal.tendons import tendon_blocks, tendon_ends
 from leastaction.spatial._source.force_laws import point_spring
 from leastaction.spatial._source.mrp import add9, outer, scale9, spread
 from leastaction.spatial._source.scalar import pick
@@ -37,7 +38,7 @@ from leastaction.spatial._source.vector import (
     transpose,
 )
 from leastaction.tree.coordinates import forces_in, get3, positions_out, put3, rates_out
-from leastaction.tree.layout import BALL, COM, IU, IX, KIND, MASS, POINT_SPRING
+from leastaction.tree.layout import BALL, COM, IU, IX, KIND, MASS, POINT_SPRING, TENDON
 
 
 # --- in the joints --------------------------------------------------------------------------------------------------
@@ -180,10 +181,10 @@ def start_forces(forces, system, t, B, h, f):
 
 @kernel
 def only_springs(forces):
-    """Whether no force on bodies is anything but a spring between points."""
+    """Whether no force on bodies is anything but a spring between points or a tendon."""
     found = False
     for k in range(forces.kind.shape[0]):
-        found = found or forces.kind[k, 0] != POINT_SPRING
+        found = found or not (forces.kind[k, 0] == POINT_SPRING or forces.kind[k, 0] == TENDON)
     return not found
 
 
@@ -237,7 +238,7 @@ def spring_impulses(forces, B, h):
 
 @optional(None)
 def spring_blocks(forces, plan, B, E, h):
-    """Derivatives of the springs between points: on the diagonal, and between two bodies that both move."""
+    """Derivatives of springs between points and tendons: on the diagonal, and between bodies that both move."""
     for k in range(forces.kind.shape[0]):
         if forces.kind[k, 0] == POINT_SPRING:
             i, j, a0, a1, b0, b1, _, N = spring_at_middle(forces, k, B, h)
@@ -249,11 +250,12 @@ def spring_blocks(forces, plan, B, E, h):
                 add_block_to(B.D, j, between(N, b0, b1))
             couple(plan, E, B.D, i, j, between(minus, a0, b1))
             couple(plan, E, B.D, j, i, between(minus, b0, a1))
+    tendon_blocks(forces, plan, B, E, h)
 
 
 @optional(None)
-def end_forces(forces, system, t, B, h, f, F1):
-    """Add all forces at the end of the step to F1, springs included; it holds gravity already."""
+def end_forces(forces, system, t, B, h, control, f, F1):
+    """Add all forces at the end of the step to F1, springs and tendons included; it holds gravity already."""
     tree = system.tree
     if not only_springs(forces):
         mean_twists(tree, B, h, False, f.V)
@@ -267,3 +269,4 @@ def end_forces(forces, system, t, B, h, f, F1):
             i, j, _, a1, _, b1, g, _ = spring_at_middle(forces, k, B, h)
             st6(F1, i, 0, add6(join(cross(a1, g), g), ld6(F1, i, 0)))
             st6(F1, j, 0, axpy6(-1.0, join(cross(b1, g), g), ld6(F1, j, 0)))
+    tendon_ends(forces, B, h, control, f, F1)

@@ -70,7 +70,8 @@ def make_lane_bodies(tree, nx):
         np.zeros((n, 6, LANES)), np.zeros((n, 36, LANES)), np.zeros((n, 6, LANES)), np.zeros((n, 6, LANES)),
         np.zeros((nu, LANES)), np.zeros((nu, 6, LANES)), np.zeros((nu, LANES)), np.zeros((nu, 3, LANES)),
         np.zeros((nu, LANES)), np.zeros((n, 6, LANES)), np.zeros((nx, LANES)), np.zeros((nu, LANES)),
-        np.zeros((nu, LANES)), np.zeros((n, 12, LANES)), np.zeros((nx, LANES)), np.zeros((nx, LANES)), size_of(tree),
+        np.zeros((nu, LANES)), np.zeros((n, 12, LANES)), np.zeros((nx, LANES)), np.zeros((nx, LANES)), np.zeros((0, 0)),
+        size_of(tree),
     )  # fmt: skip
 
 

@@ -85,6 +85,7 @@ from leastaction.maximal.moves import (
 from leastaction.maximal.residual import begin, evaluate
 from leastaction.maximal.springs import free_blocks
 from leastaction.maximal.step import finish, guess, solve_step, turned_too_far
+from leastaction.maximal.tendons import tendon_room
 from leastaction.solve.minimal_residual import improve, make_residuals, weigh
 from leastaction.tree.arrays import all_finite, copy
 from leastaction.tree.layout import MASS
@@ -302,7 +303,8 @@ def linearize(system, ends, plan, contacts, bouncing, slowest, limits, kept, t, 
     """
     tree, nu = system.tree, p.size
     f, L = make_work(system, x), make_loop_nodes(system.loops, system.constraints, tree, 2)
-    B, E, T = make_bodies(tree, x, node_count(plan)), make_blocks(plan), make_touch(contacts, kept)
+    B = make_bodies(tree, x, node_count(plan), tendon_room(system.forces))
+    E, T = make_blocks(plan), make_touch(contacts, kept)
     pc, ua, u, c1 = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
     c, xi, y = np.zeros(nu), np.zeros(nu), np.zeros(nu)
     r, F1, xb = np.zeros((2, nu)), np.zeros((tree.rows.shape[0], 6)), np.zeros(x.size)

@@ -32,7 +32,7 @@ ROUNDING = 1.0e-13
 @optional(None, MEMORY_OPTIONS)
 def make_rates(plan, tree, x):
     """Scratch memory: the tables of a step."""
-    return make_bodies(tree, x, node_count(plan))
+    return make_bodies(tree, x, node_count(plan), (0, 0))
 
 
 @sweep

@@ -15,6 +15,7 @@ from leastaction.maximal.bodies import clear_blocks, own_residuals, place_bodies
 from leastaction.maximal.contact import contact_forces, rows_at_end, stay_inside
 from leastaction.maximal.forces import joint_terms, spring_impulses, start_forces
 from leastaction.maximal.loops import end_loops, start_loops
+from leastaction.maximal.tendons import tendon_impulses
 from leastaction.tree.kinematics import kinematics
 from leastaction.tree.layout import BALL, IU, IX, KIND, PRISMATIC
 
@@ -52,6 +53,7 @@ def evaluate_smooth(system, t, h, x, pc, control, active, rate_of, closed, B, f,
     clear_blocks(tree, B)
     start_forces(system.forces, system, t, B, h, f)
     spring_impulses(system.forces, B, h)
+    tendon_impulses(system.forces, B, h, control, f)
     gap, squares_of_gaps = end_loops(system.loops, system, t, h, B, f, L)
     return max(widest, gap), squares_of_gaps + widest * widest, reach
 

@@ -10,6 +10,7 @@ from leastaction.errors import UnsupportedError
 from leastaction.model.actuation import place_of, servo_bound, servos_of
 from leastaction.model.elements import Actuator
 from leastaction.model.model import JointView, Model
+from leastaction.model.tendon_force import TendonForce
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ def bounded_servos(model: Model) -> list[BoundedServo]:
     force on a coordinate, so it is the input of the servo there. Several servos on one coordinate have it by their
     stiffness, as if it moved their targets together, or without any by their damping.
     """
+    if "bounded servos" in model.features:
+        _check_tendon_servos(model)
     out: list[BoundedServo] = []
     for view in model.joints.values() if "bounded servos" in model.features else ():
         for i in range(view.joint.nv):
@@ -81,3 +84,22 @@ def _on_one_coordinate(model: Model, view: JointView, i: int, servos: list[Actua
         for servo, bound, share in zip(servos, bounds, shares, strict=True)
         if np.isfinite(bound)
     ]  # fmt: skip
+
+
+def _check_tendon_servos(model: Model) -> None:
+    """Refuse a bounded servo on a tendon whose input cannot be told from those of others, or is bounded by joints."""
+    for force in model.mechanism.forces:
+        if not isinstance(force, TendonForce) or not force.is_bounded:
+            continue
+        tendon = force.course.tendon
+        if force.entry < 0:
+            raise UnsupportedError(
+                f"actuator '{force.name}': other actuators drive every joint of tendon '{tendon.name}', so that its "
+                "control cannot be told from theirs, and its effort is enforced; drop them, or the effort."
+            )
+        for name in tendon.joints:
+            if name in model.joints and np.isfinite(model.joints[name].joint.effort).any():
+                raise UnsupportedError(
+                    f"actuator '{force.name}': joint '{name}' of tendon '{tendon.name}' has an effort of its own, "
+                    "which would bound a part of the servo; drop the effort of the joint."
+                )

@@ -38,6 +38,7 @@ from leastaction.maximal.rates import coupled_rates, make_rates
 from leastaction.maximal.residual import begin, evaluate, tolerances
 from leastaction.maximal.springs import free_blocks
 from leastaction.maximal.strikes import strikes, take_back
+from leastaction.maximal.tendons import tendon_room
 from leastaction.solve.clock import tick
 from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS, MOST, TOTALS
 from leastaction.solve.guess import extrapolation
@@ -190,7 +191,7 @@ def finish(system, t, h, x, control, active, B, f, ua, c1, F1, pn):
     shift_of(tree, x, B.x1, B.xi)
     joint_end(system, B, x, control, active, h, f, ua, c1)
     weights(tree, B.P1, F1)
-    end_forces(system.forces, system, t + h, B, h, f, F1)
+    end_forces(system.forces, system, t + h, B, h, control, f, F1)
     end_momenta(tree, B, h, F1, c1, ua)
     to_parent_axes(tree, B.x1, ua, pn)
 
@@ -225,7 +226,8 @@ def rollout(
     """
     tree, nu = system.tree, p.size
     f, L = make_work(system, x), make_loop_rows(system.loops, system.constraints, tree, 2, False)
-    B, E, T = make_bodies(tree, x, node_count(plan)), make_blocks(plan), make_touch(contacts, kept)
+    B = make_bodies(tree, x, node_count(plan), tendon_room(system.forces))
+    E, T = make_blocks(plan), make_touch(contacts, kept)
     M, A = make_rates(plan, tree, x), make_arrival(T, plan, tree, x)
     pc, ua, u, c1, pn, control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
     F1, touched = np.zeros((tree.rows.shape[0], 6)), known[1:3]

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 def check_actuator(actuator: Actuator, joint: Joint | None) -> None:
     """Check an actuator in place; its coordinate too, once its joint is known."""
     where = f"actuator '{check_name(actuator.name, 'actuator')}'"
-    check_name(actuator.joint, f"{where}: joint")
+    if bool(actuator.joint) == bool(actuator.tendon):
+        raise ModelError(f"{where}: give a joint or a tendon that it acts on, not both.")
+    check_name(actuator.joint or actuator.tendon, f"{where}: {'joint' if actuator.joint else 'tendon'}")
     actuator.gear = _checked_gear(actuator, joint, where)
     actuator.kp = check_number(actuator.kp, f"{where}: kp", nonnegative=True)
     actuator.kd = check_number(actuator.kd, f"{where}: kd", nonnegative=True)
@@ -38,6 +40,8 @@ def check_actuator(actuator: Actuator, joint: Joint | None) -> None:
     # whole number within the joint
     if isinstance(actuator.coordinate, bool) or not isinstance(actuator.coordinate, (int, np.integer)):
         raise ModelError(f"{where}: coordinate must be a whole number, got {actuator.coordinate!r}.")
+    if actuator.tendon and actuator.coordinate != 0:
+        raise ModelError(f"{where}: a tendon has one length; leave out the coordinate.")
     if actuator.coordinate < 0 or (joint is not None and actuator.coordinate >= joint.nv):
         size = "" if joint is None else f"; joint '{joint.name}' has {joint.nv} velocity coordinates, from 0"
         raise ModelError(f"{where}: coordinate {actuator.coordinate} is out of range{size}.")
@@ -49,8 +53,9 @@ def _checked_gear(actuator: Actuator, joint: Joint | None, where: str) -> float 
     if np.ndim(actuator.gear) == 0:
         return check_number(actuator.gear, f"{where}: gear")
     gear = check_array(actuator.gear, f"{where}: gear")
-    if actuator.is_servo:
-        raise ModelError(f"{where}: a servo acts on one coordinate; its gear must be one number.")
+    if actuator.is_servo or actuator.tendon:
+        what = "an actuator on a tendon has one length" if actuator.tendon else "a servo acts on one coordinate"
+        raise ModelError(f"{where}: {what}; its gear must be one number.")
     if gear.ndim != 1 or actuator.coordinate != 0 or (joint is not None and len(gear) != joint.nv):
         size = "" if joint is None else f"; joint '{joint.name}' has {joint.nv}"
         raise ModelError(f"{where}: a gear of several numbers has one for each velocity coordinate{size}.")
@@ -88,6 +93,23 @@ def place_of(joint: Joint, coordinate: int) -> int | None:
 def servos_of(actuators: Iterable[Actuator], joint: Joint) -> list[Actuator]:
     """The servos on a joint."""
     return [actuator for actuator in actuators if actuator.joint == joint.name and actuator.is_servo]
+
+
+def tendon_servos(actuators: Iterable[Actuator], tendon: str) -> list[Actuator]:
+    """The servos on a tendon."""
+    return [actuator for actuator in actuators if actuator.tendon == tendon and actuator.is_servo]
+
+
+def arm_of(actuator: Actuator, model: Model) -> FloatArray:
+    """Generalised forces (nv,) of a unit of an actuator's force before its gear; zero on joints that are held."""
+    if actuator.tendon:
+        weights = model.mechanism.tendons[actuator.tendon].weights(model.nv, model.joints)
+        return np.asarray(actuator.ratio * weights)
+    out = np.zeros(model.nv)
+    if actuator.joint in model.joints:
+        v = model.joint(actuator.joint).v
+        out[v] = actuator.gears(v.stop - v.start)
+    return out
 
 
 def with_servos(joint: Joint, actuators: Iterable[Actuator]) -> Joint:
@@ -163,7 +185,7 @@ def forces_of_inputs(model: Model, inputs: Any) -> FloatArray:
                 f"{quoted(list(actuators)[:20])}; or give a dict."
             )
         # one on a joint that is held has no effect
-        inputs = {name: array[..., k] for k, name in enumerate(actuators) if actuators[name].joint in model.joints}
+        inputs = {name: array[..., k] for k, name in enumerate(actuators) if _moves(actuators[name], model)}
     arrays: dict[str, FloatArray] = {}
     for name, value in inputs.items():
         if name not in actuators:
@@ -174,9 +196,12 @@ def forces_of_inputs(model: Model, inputs: Any) -> FloatArray:
         raise ModelError(f"actuate: the inputs have different shapes: {sorted(shapes)}.")
     out = np.zeros((*next(iter(shapes), ()), model.nv))
     for name, array in arrays.items():
-        actuator, v = actuators[name], model.joint(actuators[name].joint).v
+        actuator = actuators[name]
+        if not actuator.tendon:
+            # a joint that is held is an error here
+            model.joint(actuator.joint)
         push = _push(actuator, array, model.mechanism.limits_enforced)
-        out[..., v] += push[..., None] * actuator.gears(v.stop - v.start)
+        out += push[..., None] * arm_of(actuator, model)
     return out
 
 
@@ -185,17 +210,22 @@ def slopes_of_inputs(model: Model, inputs: FloatArray) -> FloatArray:
     actuators, bounded = model.mechanism.actuators, model.mechanism.limits_enforced
     out = np.zeros((*inputs.shape, model.nv))
     for k, actuator in enumerate(actuators.values()):
-        if actuator.joint not in model.joints:
+        if not _moves(actuator, model):
             continue
-        v, value, gain = model.joint(actuator.joint).v, inputs[:, k], 1.0
+        value, gain = inputs[:, k], 1.0
         low, high = actuator.input_range if bounded and actuator.input_range is not None else (-np.inf, np.inf)
         if actuator.is_servo:
             gain = actuator.kp if actuator.kp > 0 else actuator.kd
         elif bounded and actuator.effort is not None:
             low, high = max(low, -actuator.effort), min(high, actuator.effort)
         inside = (value > low) & (value < high)
-        out[:, k, v] = (gain * inside)[:, None] * actuator.gears(v.stop - v.start)
+        out[:, k] = (gain * inside)[:, None] * arm_of(actuator, model)
     return out
+
+
+def _moves(actuator: Actuator, model: Model) -> bool:
+    """Whether it acts on anything that moves."""
+    return bool(actuator.tendon) or actuator.joint in model.joints
 
 
 def _push(actuator: Actuator, value: FloatArray, bounded: bool) -> FloatArray:

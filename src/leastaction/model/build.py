@@ -25,6 +25,7 @@ from leastaction.model.singular import why_singular
 from leastaction.model.spline import Spline, SplineCurve
 from leastaction.model.splitting import split
 from leastaction.model.tables import Place, constraint_table, force_table, joint_force_table, loop_table
+from leastaction.model.tendon_force import add_tendon_forces
 from leastaction.model.topology import Topology, rigid_offsets, topology
 from leastaction.tree import layout as kl
 
@@ -63,7 +64,8 @@ class _Rows:
 
 def build(mechanism: Mechanism) -> Model:
     """The frozen model of a checked mechanism."""
-    given = mechanism.copy()
+    given, described = mechanism.copy(), mechanism.copy()
+    add_tendon_forces(given)
     # where loop joints carry something, bodies are cut
     mechanism, graph, twins = split(given, topology(given))
     rows, places, first = _write_rows(mechanism, graph)
@@ -89,7 +91,7 @@ def build(mechanism: Mechanism) -> Model:
     extra = (None, None, None) if plain else (forces, loops, constraints)
     return Model(
         mechanism=given,
-        described=given.copy(),
+        described=described,
         split=mechanism,
         twins=twins,
         topology=graph,

@@ -35,12 +35,12 @@ class CompiledForce(Force):
     def wrenches(self, t: float, poses: FloatArray, twists: FloatArray) -> FloatArray:
         """Body wrenches (k, 6)."""
         k = len(self.bodies)
-        return _call(self.law[0].address, t, self._given(poses, twists), 6 * k).reshape(k, 6)
+        return call_function(self.law[0].address, t, self._given(poses, twists), 6 * k).reshape(k, 6)
 
     def derivatives(self, t: float, poses: FloatArray, twists: FloatArray) -> tuple[FloatArray, FloatArray]:
         """K and D, each (6k, 6k)."""
         n = 6 * len(self.bodies)
-        K, D = _call(self.law[1].address, t, self._given(poses, twists), 2 * n * n).reshape(2, n, n)
+        K, D = call_function(self.law[1].address, t, self._given(poses, twists), 2 * n * n).reshape(2, n, n)
         return K, D
 
     def _given(self, poses: FloatArray, twists: FloatArray) -> FloatArray:
@@ -50,7 +50,7 @@ class CompiledForce(Force):
         return np.concatenate([rows.ravel(), self.numbers])
 
 
-def _call(address: int, t: float, given: FloatArray, size: int) -> FloatArray:
+def call_function(address: int, t: float, given: FloatArray, size: int) -> FloatArray:
     """Output (size,) of the function at an address."""
     out, given = np.zeros(size), np.ascontiguousarray(given, dtype=float)
     FORCE_TYPE(address)(t, given.ctypes.data_as(_POINTER), out.ctypes.data_as(_POINTER))

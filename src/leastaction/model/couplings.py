@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
 from leastaction.model.forces import PointSpring
 from leastaction.model.model import Model
+from leastaction.model.tendon_force import TendonForce
 from leastaction.tree import layout as kl
 from leastaction.tree.layout import ADDED, NOWHERE, ON_DIAGONAL, STAYS, TURNED
 
@@ -26,10 +28,13 @@ def common_ancestor(parents: Sequence[int], rows: Sequence[int]) -> int:
 def spring_pairs(model: Model) -> tuple[list[tuple[int, int]], bool]:
     """Rows of bodies between which springs act on their blocks (0 is the world), and whether there are any springs.
 
-    These are springs between points, and those and dampers of the translation of free joints.
+    These are springs between points, those and dampers of the translation of free joints, and tendons.
     """
     springs = [force for force in model.mechanism.forces if isinstance(force, PointSpring)]
     pairs = [(model.places[force.a].row, model.places[force.b].row) for force in springs]
+    tendons = [force for force in model.mechanism.forces if isinstance(force, TendonForce)]
+    for force in tendons:
+        pairs += combinations([model.places[body].row for body in force.bodies], 2)
     tree, coordinates, passive = model.system.tree, model.system.coordinates, model.system.passive
     for first in coordinates.free[:, 1].tolist():
         if coordinates.v[first] in passive.free[:, 1]:

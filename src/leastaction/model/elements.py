@@ -234,14 +234,14 @@ class ContactPair(Record):
 
 @dataclass(eq=False)
 class Actuator(Record):
-    """A motor or servo on one velocity coordinate of a joint, or a motor on all of them.
+    """A motor or servo on one velocity coordinate of a joint or on a tendon, or a motor on all of a joint.
 
     The generalised force of a motor is gear * input, that of a servo gear * (kp (target - gear q) - kd gear v). Without
     kp the target is a rate: gear * kd (target - gear v).
 
     Attributes:
         name: unique among actuators.
-        joint: joint name.
+        joint: joint name, or "" where it acts on a tendon, whose length and rate stand for q and v then.
         gear: transmission ratio; of a motor also a vector (nv,) for all velocity coordinates of the joint, such as the
             torque and force of a thruster on a free joint, in its link's axes.
         coordinate: index of the joint's velocity coordinate, where the gear is one number.
@@ -250,6 +250,7 @@ class Actuator(Record):
         kd: rate gain of a servo, N s/m or N m s/rad.
         target: where a servo pulls as long as its input says nothing else, metres or radians behind the gear.
         input_range: (low, high) that inputs are cut to where limits are enforced, or None.
+        tendon: tendon name, or "".
     """
 
     name: str
@@ -261,6 +262,7 @@ class Actuator(Record):
     kd: float = 0.0
     target: float = 0.0
     input_range: tuple[float, float] | None = None
+    tendon: str = ""
 
     @property
     def is_servo(self) -> bool:

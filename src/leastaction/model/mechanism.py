@@ -38,6 +38,7 @@ from leastaction.model.pose import check_pose
 from leastaction.model.record import Record
 from leastaction.model.sensors import Sensor, check_sensor, kept_sensors
 from leastaction.model.shapes import Mesh, Shape
+from leastaction.model.tendon import Tendon, check_tendons, make_tendon
 
 if TYPE_CHECKING:
     from leastaction.model.model import Model
@@ -49,7 +50,7 @@ LEFT_OUT = "left out: "
 
 FEATURES = (
     "friction", "damping", "limits", "armature", "contacts", "constraints", "couplings", "forces", "stiffness",
-    "actuators",
+    "actuators", "tendons",
 )  # fmt: skip
 """What ``Mechanism.without`` can remove."""
 
@@ -60,7 +61,7 @@ class Mechanism(Record):
     Attributes:
         name: free text.
         gravity: (3,) acceleration, m/s^2.
-        bodies, joints, frames, actuators, couplings: dictionaries by name.
+        bodies, joints, frames, actuators, couplings, tendons: dictionaries by name.
         forces, constraints, contacts: lists.
         contact_excludes: pairs of body names that do not touch.
         key_frames: states with a name, for ``model.state(name)``.
@@ -77,6 +78,7 @@ class Mechanism(Record):
     frames: dict[str, Frame]
     actuators: dict[str, Actuator]
     couplings: dict[str, Coupling]
+    tendons: dict[str, Tendon]
     forces: list[Force]
     constraints: list[Constraint]
     contacts: list[ContactPair]
@@ -91,7 +93,7 @@ class Mechanism(Record):
         self.name = check_name(name, "mechanism")
         self.gravity = check_vector(gravity, 3, f"mechanism '{name}': gravity")
         self.bodies, self.joints, self.frames, self.actuators, self.couplings = {}, {}, {}, {}, {}
-        self.ground = None
+        self.ground, self.tendons = None, {}
         self.forces, self.constraints, self.contacts, self.contact_excludes = [], [], [], set()
         self.limits_enforced, self.notes, self.key_frames = False, [], {}
         self.sensors = {}
@@ -247,6 +249,34 @@ class Mechanism(Record):
         self.couplings[name] = make_coupling(name, terms, total)
         return self.couplings[name]
 
+    def add_tendon(
+        self,
+        name: str,
+        joints: Any = None,
+        *,
+        path: Any = None,
+        stiffness: float = 0.0,
+        damping: float = 0.0,
+        rest: Any = 0.0,
+        limits: Any = None,
+    ) -> Tendon:
+        """Add a tendon: its length is the weighted sum of joint coordinates, or that of a path through space.
+
+        Args:
+            name: unique among tendons; actuators act on it by this name.
+            joints: {joint: weight}, such as {"proximal": 0.01, "distal": 0.008}; turns and slides of one coordinate.
+            path: in place of joints a list of points (body, point), of ``Wrap`` (a sphere or cylinder between two
+                points that the path goes around), and of ``Pulley``, behind which another branch begins.
+            stiffness: of a spring along it, N/m.
+            damping: of a damper along it, N s/m.
+            rest: length at which the spring is relaxed; or (low, high): it pulls beyond these, and not between them.
+            limits: (low, high) of the length, None is no limit; enforced where limits of joints are.
+        """
+        if name in self.tendons:
+            raise ModelError(f"tendon '{name}': there is already a tendon of this name.")
+        self.tendons[name] = make_tendon(name, joints, path, stiffness, damping, rest, limits)
+        return self.tendons[name]
+
     def enforce_limits(self, enforced: bool = True) -> None:
         """Ask methods to enforce limits and efforts; without it they are only reported on."""
         self.limits_enforced = check_flag(enforced, "enforce_limits")
@@ -333,8 +363,9 @@ class Mechanism(Record):
     def add_actuator(
         self,
         name: str,
-        joint: str,
+        joint: str = "",
         *,
+        tendon: str = "",
         gear: float | ArrayLike = 1.0,
         coordinate: int = 0,
         effort: float | None = None,
@@ -343,11 +374,11 @@ class Mechanism(Record):
         target: float = 0.0,
         input_range: tuple[float, float] | None = None,
     ) -> Actuator:
-        """Add a motor on one velocity coordinate of a joint, or with a gain kp or kd a servo; see ``Actuator``."""
+        """Add a motor on a tendon or a joint's velocity coordinate, or with a gain kp or kd a servo; see `Actuator`."""
         if name in self.actuators:
             raise ModelError(f"actuator '{name}': there is already an actuator of this name.")
         given: Any = gear
-        actuator = Actuator(name, joint, given, coordinate, effort, kp, kd, target, input_range)
+        actuator = Actuator(name, joint, given, coordinate, effort, kp, kd, target, input_range, tendon)
         check_actuator(actuator, self.joints.get(joint) if isinstance(joint, str) else None)
         self.actuators[name] = actuator
         return actuator
@@ -375,6 +406,10 @@ class Mechanism(Record):
             self.remove_joint(joint)
         self.frames = {key: frame for key, frame in self.frames.items() if frame.body != name}
         self.forces = [force for force in self.forces if name not in force.bodies]
+        self.tendons = {key: each for key, each in self.tendons.items() if name not in each.bodies}
+        self.actuators = {
+            k: each for k, each in self.actuators.items() if not each.tendon or each.tendon in self.tendons
+        }
         self.constraints = [constraint for constraint in self.constraints if name not in constraint.bodies]
         self.contacts = [pair for pair in self.contacts if name not in (pair.a, pair.b)]
         self.contact_excludes = {pair for pair in self.contact_excludes if name not in pair}
@@ -382,10 +417,15 @@ class Mechanism(Record):
         self.sensors = kept_sensors(self)
 
     def remove_joint(self, name: str) -> None:
-        """Remove a joint, its actuators and couplings."""
+        """Remove a joint, its actuators, couplings and tendons."""
         self._known(name, self.joints, "joint")
         self.couplings = {key: each for key, each in self.couplings.items() if name not in each.joints}
-        self.actuators = {key: actuator for key, actuator in self.actuators.items() if actuator.joint != name}
+        self.tendons = {key: each for key, each in self.tendons.items() if name not in each.joints}
+        self.actuators = {
+            key: each
+            for key, each in self.actuators.items()
+            if each.joint != name and (not each.tendon or each.tendon in self.tendons)
+        }
         del self.joints[name]
         self.sensors = kept_sensors(self)
         for key in self.key_frames.values():
@@ -410,7 +450,7 @@ class Mechanism(Record):
         out.frames = {key: dataclasses.replace(frame) for key, frame in self.frames.items()}
         out.actuators = {key: dataclasses.replace(actuator) for key, actuator in self.actuators.items()}
         out.key_frames = {name: key.copy() for name, key in self.key_frames.items()}
-        out.couplings = dict(self.couplings)
+        out.couplings, out.tendons = dict(self.couplings), dict(self.tendons)
         out.sensors = {name: dataclasses.replace(sensor) for name, sensor in self.sensors.items()}
         out.forces, out.constraints = list(self.forces), list(self.constraints)
         out.contacts = [dataclasses.replace(pair) for pair in self.contacts]
@@ -424,7 +464,7 @@ class Mechanism(Record):
 
         Names: friction, damping, stiffness, armature, limits (all of joints; limits are then not enforced either),
         contacts (pairs and ground), constraints (the user's own; loops stay), couplings, forces (added by
-        ``add_force``), actuators (motors and servos).
+        ``add_force``), actuators (motors and servos), tendons (with the actuators on them).
         """
         for feature in features:
             if feature not in FEATURES:
@@ -437,6 +477,9 @@ class Mechanism(Record):
                     setattr(joint, feature, frozen(np.zeros(joint.nv)))
             if "limits" in features:
                 joint.limits = frozen(np.tile([-np.inf, np.inf], (len(joint.limits), 1)))
+        if "limits" in features:
+            free = (-np.inf, np.inf)
+            out.tendons = {key: dataclasses.replace(each, limits=free) for key, each in out.tendons.items()}
         # lists of the mechanism
         if "limits" in features:
             out.limits_enforced = False
@@ -448,10 +491,13 @@ class Mechanism(Record):
             out.couplings = {}
         if "forces" in features:
             out.forces = []
+        if "tendons" in features:
+            out.tendons = {}
+            out.actuators = {key: each for key, each in out.actuators.items() if not each.tendon}
         if "actuators" in features:
             out.actuators = {}
-            for key in out.key_frames.values():
-                key.inputs = {}
+        for state in out.key_frames.values():
+            state.inputs = {key: value for key, value in state.inputs.items() if key in out.actuators}
         return out
 
     def check(self) -> None:
@@ -474,11 +520,13 @@ class Mechanism(Record):
         for frame in self.frames.values():
             frame.pose = check_pose(frame.pose, f"frame '{frame.name}'")
         for actuator in self.actuators.values():
-            self._known(actuator.joint, self.joints, "joint", f"actuator '{actuator.name}': ")
-            check_actuator(actuator, self.joints[actuator.joint])
+            what, known = ("tendon", self.tendons) if actuator.tendon else ("joint", self.joints)
+            self._known(actuator.tendon or actuator.joint, known, what, f"actuator '{actuator.name}': ")
+            check_actuator(actuator, self.joints.get(actuator.joint))
         for state in self.key_frames.values():
             check_key_frame(state, self.joints, self.actuators)
         check_couplings(self)
+        check_tendons(self)
         for sensor in self.sensors.values():
             check_sensor(sensor, self)
         self._check_contacts()

@@ -25,6 +25,7 @@ from leastaction.model.random_states import random_q
 from leastaction.model.spline import check_ends
 from leastaction.model.splitting import Twin
 from leastaction.model.tables import Place
+from leastaction.model.tendon_force import TendonLimit
 from leastaction.model.topology import Topology
 from leastaction.tree.layout import Constraints, System
 
@@ -178,6 +179,7 @@ class Model:
         loops = [joint for joint in closing if joint.locked is None]
         tree = [view.joint for view in self.joints.values()]
         moving = [*tree, *loops]
+        own = [each for each in m.constraints if not isinstance(each, TendonLimit)]
         present = {
             "loops": bool(self.loop_names),
             "couplings": any(rows.stop > rows.start for rows in self.coupling_rows.values()),
@@ -186,9 +188,10 @@ class Model:
             "contact": m.ground is not None or bool(m.contacts),
             "restitution": any(c.restitution > 0 for c in m.contacts)
             or (m.ground is not None and m.ground.restitution > 0),
-            "enforced limits": m.limits_enforced and any(_has_bounds(joint) for joint in tree),
+            "enforced limits": m.limits_enforced
+            and (any(_has_bounds(joint) for joint in tree) or any(each.has_limits for each in m.tendons.values())),
             "bounded servos": m.limits_enforced and any(_is_bounded(each, m) for each in m.actuators.values()),
-            **{f"{kind} constraints": any(c.kind == kind for c in m.constraints) for kind in _CONSTRAINTS},
+            **{f"{kind} constraints": any(c.kind == kind for c in own) for kind in _CONSTRAINTS},
         }
         return frozenset(name for name, there in present.items() if there)
 
@@ -448,6 +451,8 @@ def _has_bounds(joint: Joint) -> bool:
 
 def _is_bounded(actuator: Actuator, mechanism: Mechanism) -> bool:
     """Whether it is a servo with a largest force, on a joint that moves."""
+    if actuator.tendon:
+        return actuator.is_servo and actuator.effort is not None
     joint = mechanism.joints[actuator.joint]
     return actuator.is_servo and joint.locked is None and bool(np.isfinite(servo_bound(actuator, joint)))
 

@@ -25,6 +25,7 @@ from leastaction.model.mechanism import Mechanism
 from leastaction.model.reader import Reader, is_number, plain
 from leastaction.model.shapes import shape_from_dict
 from leastaction.model.spline import spline_from_dict
+from leastaction.model.tendon import read_way, tendon_to_dict
 
 FORMAT = "leastaction mechanism"
 VERSION = 1
@@ -41,6 +42,7 @@ def mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
         label = mechanism.constraints[0].label
         raise ModelError(f"{label}: a constraint is made of functions and cannot be written to a file.")
     ground, couplings = mechanism.ground, list(mechanism.couplings.values())
+    tendons = [tendon_to_dict(each) for each in mechanism.tendons.values()]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -60,6 +62,7 @@ def mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
         **_key_frames_to_dict(mechanism),
         # only where there are some, so that files of others stay as they were
         **({"couplings": [coupling_to_dict(each) for each in couplings]} if couplings else {}),
+        **({"tendons": tendons} if tendons else {}),
         **_sensors_to_dict(mechanism),
         "limits_enforced": mechanism.limits_enforced,
         "notes": list(mechanism.notes),
@@ -95,6 +98,8 @@ def mechanism_from_dict(data: Any, base: str | Path | None = None, roots: Iterab
     for i, force in enumerate(reader.items("forces", [])):
         out.add_force(force_from_dict(force, f"forces[{i}]"))
     _read_contacts(out, reader)
+    for item in reader.objects("tendons"):
+        _read_tendon(out, item)
     for item in reader.objects("actuators"):
         _read_actuator(out, item)
     for item in reader.objects("sensors"):
@@ -362,7 +367,7 @@ def _read_heights(ground: Reader) -> tuple[Any, Any]:
 def _actuator_to_dict(actuator: Actuator) -> dict[str, Any]:
     return {
         "name": actuator.name,
-        "joint": actuator.joint,
+        **({"tendon": actuator.tendon} if actuator.tendon else {"joint": actuator.joint}),
         "gear": plain(np.asarray(actuator.gear)) if np.ndim(actuator.gear) else actuator.gear,
         "coordinate": int(actuator.coordinate),
         "effort": actuator.effort,
@@ -374,8 +379,10 @@ def _actuator_to_dict(actuator: Actuator) -> dict[str, Any]:
 
 
 def _read_actuator(out: Mechanism, reader: Reader) -> None:
-    name, joint = reader.text("name"), reader.text("joint")
+    name, tendon = reader.text("name"), reader.text("tendon", "")
     options = {
+        "joint": "" if tendon else reader.text("joint"),
+        "tendon": tendon,
         "gear": reader.array("gear", (-1,))
         if isinstance(reader.data.get("gear"), list)
         else reader.number("gear", 1.0),
@@ -388,7 +395,21 @@ def _read_actuator(out: Mechanism, reader: Reader) -> None:
     }
     reader.finish()
     with reader.here():
-        out.add_actuator(name, joint, **options)
+        out.add_actuator(name, **options)
+
+
+def _read_tendon(out: Mechanism, reader: Reader) -> None:
+    name = reader.text("name")
+    options = {
+        **read_way(reader),
+        "stiffness": reader.number("stiffness", 0.0),
+        "damping": reader.number("damping", 0.0),
+        "rest": reader.array("rest", (2,), 0.0),
+        "limits": _bounds(reader, "limits", reader.take("limits", None)),
+    }
+    reader.finish()
+    with reader.here():
+        out.add_tendon(name, **options)
 
 
 def _read_coupling(out: Mechanism, reader: Reader) -> None:

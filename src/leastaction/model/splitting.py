@@ -91,6 +91,7 @@ def needs_coordinates(joint: Joint, mechanism: Mechanism) -> bool:
         return False
     driven = any(each.joint == joint.name for each in mechanism.actuators.values())
     coupled = any(joint.name in each.joints for each in mechanism.couplings.values())
+    coupled = coupled or any(joint.name in each.joints for each in mechanism.tendons.values())
     if kind_of(joint.kind).translation is None or driven or coupled:
         return True
     joint = with_servos(joint, mechanism.actuators.values())

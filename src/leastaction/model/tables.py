@@ -17,6 +17,7 @@ from leastaction.model.forces import Force, PointForce, PointSpring, Wrench
 from leastaction.model.joints import layout, loop_rows
 from leastaction.model.mechanism import Mechanism
 from leastaction.model.motion import joint_motion
+from leastaction.model.tendon_force import TendonForce, TendonLimit
 from leastaction.spatial import se3
 from leastaction.tree import layout as kl
 
@@ -103,7 +104,7 @@ def force_table(mechanism: Mechanism, places: dict[str, Place]) -> tuple[kl.Forc
     bodies: list[int] = []
     frames: list[FloatArray] = []
     data: list[Any] = []
-    addresses: list[tuple[int, int]] = []
+    addresses: list[tuple[int, int, int]] = []
     callbacks: list[Callback] = []
     numbers: list[FloatArray] = [np.zeros(0)]
     for force in mechanism.forces:
@@ -118,15 +119,16 @@ def force_table(mechanism: Mechanism, places: dict[str, Place]) -> tuple[kl.Forc
                 derivative = Callback(force.law[1].address, force)
         elif code == kl.USER_FORCE and force.has_derivatives:
             derivative = force_derivatives(force)
+        length = force.length_function.address if isinstance(force, TendonForce) else 0
         kind.append((code, len(bodies), len(force.bodies)))
         bodies.extend(places[name].row for name in force.bodies)
         frames.extend(flat_pose(places[name].pose) for name in force.bodies)
         data.append(row)
-        addresses.append((callback.address if callback else 0, derivative.address if derivative else 0))
+        addresses.append((callback.address if callback else 0, derivative.address if derivative else 0, length))
         callbacks.extend(each for each in (callback, derivative) if each)
     table = kl.Forces(
         _ints(kind, 3), np.array(bodies, dtype=np.int64), _floats(frames, 12), _floats(data, 10),
-        _ints(addresses, 2), np.concatenate(numbers),
+        _ints(addresses, 3), np.concatenate(numbers),
     )  # fmt: skip
     return table, callbacks
 
@@ -149,7 +151,8 @@ def _force_row(force: Force, places: dict[str, Place]) -> tuple[int, FloatArray,
         data[9] = force.frame == "body"
         return kl.WRENCH, data, _numbers(data, force.wrench, 6, force.label)
     if isinstance(force, CompiledForce):
-        return kl.USER_FORCE, data, Callback(force.law[0].address, force)
+        code = kl.TENDON if isinstance(force, TendonForce) else kl.USER_FORCE
+        return code, data, Callback(force.law[0].address, force)
     k = len(force.bodies)
     return kl.USER_FORCE, data, force_callback(_unpacked(force, k), 18 * k, 6 * k)
 
@@ -218,6 +221,8 @@ def constraint_table(
     bodies: list[int] = []
     frames: list[FloatArray] = []
     callbacks: list[Callback] = []
+    own: list[tuple[int, int]] = []
+    numbers: list[FloatArray] = [np.zeros(0)]
     start = 0
     for constraint in mechanism.constraints:
         if constraint.kind not in kinds:
@@ -227,11 +232,17 @@ def constraint_table(
         kind.append((code, len(bodies), k, start, size))
         bodies.extend(places[name].row for name in constraint.bodies)
         frames.extend(flat_pose(places[name].pose) for name in constraint.bodies)
-        callbacks.append(force_callback(_constraint_rows(constraint, k), 18 * k, size * (1 + 6 * k)))
+        if isinstance(constraint, TendonLimit):
+            own.append((sum(map(len, numbers)), len(constraint.numbers)))
+            numbers.append(constraint.numbers)
+            callbacks.append(constraint.callback)
+        else:
+            own.append((0, 0))
+            callbacks.append(force_callback(_constraint_rows(constraint, k), 18 * k, size * (1 + 6 * k)))
         start += size
     table = kl.Constraints(
         _ints(kind, 5), np.array(bodies, dtype=np.int64), _floats(frames, 12),
-        np.array([callback.address for callback in callbacks], dtype=np.int64),
+        np.array([callback.address for callback in callbacks], dtype=np.int64), _ints(own, 2), np.concatenate(numbers),
     )  # fmt: skip
     return table, callbacks
 

@@ -128,7 +128,7 @@ class JointForces(NamedTuple):
 
 
 # kinds of body forces
-POINT_SPRING, POINT_FORCE, WRENCH, USER_FORCE = 0, 1, 2, 3
+POINT_SPRING, POINT_FORCE, WRENCH, USER_FORCE, TENDON = 0, 1, 2, 3, 4
 
 
 class Forces(NamedTuple):
@@ -140,9 +140,9 @@ class Forces(NamedTuple):
     data     (nf, 10) POINT_SPRING: points in the row frames (6), stiffness, damping, rest length;
                       POINT_FORCE: force (3), unused (3), point in the link frame (3), 1 if the force is in link axes;
                       WRENCH: torque and force (6) at the link origin, unused (3), 1 if in link axes;
-                      USER_FORCE: place and number of its own numbers in ``numbers``
-    address  (nf, 2)  function (t, in, out) of a force that depends on time or is a function, and of the derivatives K
-                      and D of a force that is one; 0 where there is none
+                      USER_FORCE, TENDON: place and number of its own numbers in ``numbers``
+    address  (nf, 3)  function (t, in, out) of a force that depends on time or is a function, of the derivatives K and
+                      D of a force that is one, and of the length of a tendon; 0 where there is none
     numbers  (n,)     what functions of forces get beside the bodies: stiffnesses, points, ...
     """
 
@@ -209,12 +209,16 @@ class Constraints(NamedTuple):
     bodies   (nb,)    row of each body that a constraint touches (0 is the world)
     frames   (nb, 12) link frame (rotation, position) of that body in its row
     address  (nc,)    function (t, in, out): poses and twists of the bodies to values and Jacobian, row by row
+    own      (nc, 2)  place and number of its own numbers in ``numbers``, which the function gets before the bodies
+    numbers  (n,)     what functions get beside the bodies
     """
 
     kind: Ints
     bodies: Ints
     frames: Floats
     address: Ints
+    own: Ints
+    numbers: Floats
 
 
 class System(NamedTuple):

@@ -50,6 +50,7 @@ from leastaction.maximal.rates import coupled_rates, make_rates
 from leastaction.maximal.residual import begin, evaluate, rounding_of
 from leastaction.maximal.springs import free_blocks
 from leastaction.maximal.step import finish, guess, take_over, turned_too_far
+from leastaction.maximal.tendons import tendon_room
 from leastaction.tree.arrays import all_finite
 from leastaction.tree.coordinates import positions_out, rates_out
 from leastaction.tree.kinematics import farthest
@@ -66,7 +67,7 @@ PLAIN, STARTING, INSIDE = 0, 1, 2
 @entry
 def make_room(system, plan, kept, x):
     """Scratch memory of a rollout: bodies, couplings, forces, constraints, contacts, rates."""
-    B, f = make_bodies(system.tree, x, node_count(plan)), make_work(system, x)
+    B, f = make_bodies(system.tree, x, node_count(plan), tendon_room(system.forces)), make_work(system, x)
     L, M = make_loop_rows(system.loops, system.constraints, system.tree, 2, False), make_rates(plan, system.tree, x)
     T = make_touch(True, kept)
     return B, make_blocks(plan), f, L, T, M, make_arrival(T, plan, system.tree, x)
