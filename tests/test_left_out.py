@@ -16,14 +16,17 @@ def hinge(**data) -> la.Mechanism:
 
 
 def test_forward_dynamics_does_not_leave_out_friction_or_contact():
+    with pytest.raises(la.UnsupportedError, match="bearings"):
+        la.forward_dynamics(hinge(friction=la.Bearing(0.3, 0.02, 0.1)).build(), [0.1], [0.0])
     with pytest.raises(la.UnsupportedError, match="joint friction"):
-        la.forward_dynamics(hinge(friction=5.0).build(), [0.1], [0.0])
+        la.hybrid_dynamics(hinge(friction=5.0).build(), hinge().build().state([0.1], [0.0]))
     grounded = hinge()
     grounded.add_ground()
     with pytest.raises(la.UnsupportedError, match="contact"):
         la.forward_dynamics(grounded.build(), [0.1], [0.0])
     # what the hint says works
-    assert np.isfinite(la.forward_dynamics(hinge(friction=5.0).without("friction").build(), [0.1], [0.0])).all()
+    bearing = hinge(friction=la.Bearing(0.3, 0.02, 0.1))
+    assert np.isfinite(la.forward_dynamics(bearing.without("friction").build(), [0.1], [0.0])).all()
 
 
 def test_springs_in_a_loop_joint_are_not_left_out_of_the_energy():

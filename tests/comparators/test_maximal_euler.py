@@ -199,7 +199,13 @@ def test_bearings_in_a_loop_on_the_ground_and_what_they_refuse(qp):
             m.joints[name].friction = bearing
         if size:
             m.joints[loop].friction = np.array([size])
-        ends.append(la.simulate(m.build(), x0, dt=0.002, duration=0.1, method=la.MaximalEuler()).energy.total[-1])
+        rough = m.build()
+        # a loop joint with friction of fixed size has coordinates, which follow from those of the tree
+        start = rough.state({name: x0.q[model.joint(name).q] for name in model.joints},
+                            {name: x0.v[model.joint(name).v] for name in model.joints})  # fmt: skip
+        if size:
+            start = la.project(rough, start)
+        ends.append(la.simulate(rough, start, dt=0.002, duration=0.1, method=la.MaximalEuler()).energy.total[-1])
     assert ends[1] < ends[0] - 0.01  # measured 0.043 J
     assert ends[2] < ends[1] - 0.005  # measured 0.020 J
     assert ends[3] < ends[0] - 0.005  # measured 0.017 J
@@ -215,7 +221,7 @@ def test_bearings_in_a_loop_on_the_ground_and_what_they_refuse(qp):
     assert (np.diff(run.energy.total) < 0).all()  # measured -5e-4 J
     assert run.energy.total[-1] < run.energy.total[0] - 0.1  # measured 0.56 J1
     # other methods refuse, the one program too
-    with pytest.raises(la.UnsupportedError, match="has joint friction, which rk4 cannot honour"):
+    with pytest.raises(la.UnsupportedError, match="has bearings, which rk4 cannot honour"):
         la.simulate(model, x0, dt=0.01, duration=0.1, method=la.RungeKutta(4))
     with pytest.raises(la.UnsupportedError, match="'rail' has a bearing, which needs"):
         la.simulate(model, x0, dt=0.01, duration=0.1, method=la.MaximalEuler("qp"))

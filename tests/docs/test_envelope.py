@@ -57,6 +57,12 @@ def with_friction() -> la.Mechanism:
     return m
 
 
+def with_bearing() -> la.Mechanism:
+    m = arm()
+    m.joints["hinge"].friction = la.Bearing(0.3, 0.02, 0.1)
+    return m
+
+
 def with_spline() -> la.Mechanism:
     m = la.Mechanism("rail")
     m.add_body("car", mass=1.0, inertia=(0.1, 0.1, 0.1))
@@ -104,6 +110,7 @@ MECHANISMS: dict[str, Callable[[], la.Mechanism]] = {
     "loops": with_loop,
     "couplings": with_coupling,
     "joint friction": with_friction,
+    "bearings": with_bearing,
     "spline joints": with_spline,
     "contact": with_ground,
     "restitution": with_restitution,

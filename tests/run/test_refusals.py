@@ -195,6 +195,12 @@ def with_friction():
     return m
 
 
+def with_bearing():
+    m = la.models.pendulum()
+    m.joints["hinge"].friction = la.Bearing(0.3, 0.02, 0.1)
+    return m
+
+
 def with_ground():
     m = la.models.pendulum()
     m.add_ground()
@@ -232,6 +238,7 @@ def with_constraint(kind):
 
 UNSUPPORTED = {
     "joint friction": with_friction,
+    "bearings": with_bearing,
     "contact": with_ground,
     "contact ": with_contact,
     "enforced limits": with_limits,

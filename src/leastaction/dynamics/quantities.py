@@ -76,12 +76,13 @@ def inverse_dynamics(model: Model, q: Any, v: Any, a: Any, *, t: float = 0.0, pa
 def forward_dynamics(model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.0) -> FloatArray:
     """Accelerations (nv,) under generalised forces tau, springs, dampers, forces and closed loops.
 
-    Where limits are enforced, tau counts up to the efforts, and a joint that rests on its limit is held by it.
+    Where limits are enforced, tau counts up to the efforts, and a joint that rests on its limit is held by it. Dry
+    friction of a joint acts against its motion; where the joint rests it holds it, as far as it can.
 
     Raises:
-        UnsupportedError: the mechanism has joint friction, contact or constraints of the user, which do not
-            count here; ``mechanism.without(...)`` drops them. Or a joint strikes its enforced limit, or leans on one
-            of a ball or of a free joint.
+        UnsupportedError: the mechanism has bearings, contact or constraints of the user, which do not count here;
+            ``mechanism.without(...)`` drops them. Or a joint strikes its enforced limit, or leans on one of a ball or
+            of a free joint.
     """
     return _bounded(model, q, v, tau, t)[0]
 
@@ -91,11 +92,14 @@ def loop_forces(model: Model, q: Any, v: Any, tau: Any = None, *, t: float = 0.0
     return _bounded(model, q, v, tau, t)[1]
 
 
-COUNTED = frozenset({"loops", "couplings", "enforced limits", "spline joints"})
+COUNTED = frozenset({"loops", "couplings", "enforced limits", "joint friction", "spline joints"})
 """Features of a model that do not keep ``forward_dynamics`` from being right."""
 
 HELD = 1e-6
 """Metres or radians from an enforced limit within which a joint may lean on it; and a rate that counts as rest."""
+
+SIGNS = 1e-6
+"""Part of the accelerations by which a limit or dry friction may miss what it has to do."""
 
 
 class Lean(NamedTuple):
@@ -138,16 +142,32 @@ def _bounded(model: Model, q: Any, v: Any, tau: Any, t: Any) -> tuple[FloatArray
     _refuse(model, "forward_dynamics", model.features - COUNTED)
     asked = np.zeros((len(qs), model.nv)) if tau is None else _velocities(model, tau, "tau", len(qs))
     forces, times = np.clip(asked, -model.efforts, model.efforts), check_times(t, len(qs))
-    a, lam = _forward(model, qs, vs, forces, times)
-    for row, reached in enumerate(leaning(model, qs)):
-        if reached:
-            here = (qs[row : row + 1], vs[row : row + 1], forces[row : row + 1], times[row : row + 1])
-            a[row], lam[row] = _on_limits(model, reached, *here, a[row], lam[row])
+    a, lam = held(model, qs, vs, forces, times, leaning(model, qs))
     return (a[0], lam[0]) if single else (a, lam)
 
 
-def pushed(where: str, reached: list[Lean], v: FloatArray, a: FloatArray) -> list[Lean]:
-    """Those of the limits that rest and would be crossed with acceleration a (nv,); error where one is struck."""
+def held(
+    model: Model, q: FloatArray, v: FloatArray, tau: FloatArray, t: FloatArray, leans: list[list[Lean]],
+    known: frozenset[str] = frozenset(),
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """Accelerations (rows, nv) and loop multipliers with dry friction, and with the limits that are reached, by row.
+
+    ``known``: features whose forces are in tau.
+    """
+    friction = np.concatenate([np.zeros(0), *(view.joint.friction_values for view in model.joints.values())])
+    still = np.abs(v) <= HELD
+    forces = tau - np.where(still, 0.0, friction * np.sign(v))
+    a, lam = _forward(model, q, v, forces, t, known)
+    for row, reached in enumerate(leans):
+        sticking = np.flatnonzero(still[row] & (friction > 0.0))
+        if reached or len(sticking):
+            here = (q[row : row + 1], v[row : row + 1], forces[row : row + 1], t[row : row + 1])
+            a[row], lam[row] = _at_rest(model, reached, sticking, friction, *here, a[row], lam[row], known)
+    return a, lam
+
+
+def resting(where: str, reached: list[Lean], v: FloatArray) -> list[Lean]:
+    """Those of the limits that are not being left; error where one is struck."""
     for lean in reached:
         if lean.rate < 0 or lean.side * v[lean.rate] < -HELD:
             what = "leans on" if lean.rate < 0 else "moves into"
@@ -156,38 +176,52 @@ def pushed(where: str, reached: list[Lean], v: FloatArray, a: FloatArray) -> lis
                 'simulate with method="maximal" has it; mechanism.enforce_limits(False), or '
                 'la.load(..., limits="report"), makes the limits data.'
             )
-    size = 1e-12 * float(np.abs(a).max(initial=0.0))
-    rest = [lean for lean in reached if lean.side * v[lean.rate] <= HELD]
+    return [lean for lean in reached if lean.side * v[lean.rate] <= HELD]
+
+
+def pushed(where: str, reached: list[Lean], v: FloatArray, a: FloatArray) -> list[Lean]:
+    """Those of the limits that rest and would be crossed with acceleration a (nv,); error where one is struck."""
+    size, rest = 1e-12 * float(np.abs(a).max(initial=0.0)), resting(where, reached, v)
     return rest if any(lean.side * a[lean.rate] < -size for lean in rest) else []
 
 
-def _on_limits(
-    model: Model, reached: list[Lean], q: FloatArray, v: FloatArray, tau: FloatArray, t: FloatArray, a: FloatArray,
-    lam: FloatArray,
+def _at_rest(
+    model: Model, reached: list[Lean], sticking: Any, friction: FloatArray, q: FloatArray, v: FloatArray,
+    tau: FloatArray, t: FloatArray, a: FloatArray, lam: FloatArray, known: frozenset[str],
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """Accelerations and multipliers at one row with the forces of the limits that hold it; a, lam: without them."""
-    from scipy.optimize import nnls
+    """Accelerations and multipliers at one row with the forces that hold it; a, lam: without them.
 
-    rest = pushed("forward_dynamics", reached, v[0], a)
-    if not rest:
+    Forces f of limits push, and are at least zero; those of friction at the rates ``sticking`` are at most its size.
+    Of all of them act those with the least f W f/2 + a f: where they may be larger still, nothing moves into them.
+    """
+    from scipy.optimize import lsq_linear
+
+    where = "forward_dynamics"
+    rest = resting(where, reached, v[0]) if len(sticking) else pushed(where, reached, v[0], a)
+    if not rest and len(sticking) == 0:
         return a, lam
-    rates, sides = np.array([lean.rate for lean in rest]), np.array([lean.side for lean in rest])
-    units, b = np.zeros((len(rest), model.nv)), sides * a[rates]
-    units[np.arange(len(rest)), rates] = sides
+    rates = np.array([*(lean.rate for lean in rest), *sticking], dtype=np.int64)
+    sides = np.array([*(lean.side for lean in rest), *np.ones(len(sticking))])
+    least = np.array([*np.zeros(len(rest)), *(-friction[sticking])])
+    most = np.array([*np.full(len(rest), np.inf), *friction[sticking]])
+    units, b = np.zeros((len(rates), model.nv)), sides * a[rates]
+    units[np.arange(len(rates)), rates] = sides
     # answers to unit forces; then to forces of the size of those wanted, so that differences keep their digits
-    qs, vs, forces, times = (np.repeat(each, len(rest), axis=0) for each in (q, v, tau, t))
-    sizes = np.ones(len(rest))
+    qs, vs, forces, times = (np.repeat(each, len(rates), axis=0) for each in (q, v, tau, t))
+    sizes = np.ones(len(rates))
     for _ in range(2):
-        moved = _forward(model, qs, vs, forces + sizes[:, None] * units, times)[0] - a
+        moved = _forward(model, qs, vs, forces + sizes[:, None] * units, times, known)[0] - a
         W = (moved[:, rates] * sides / sizes[:, None]).T
         sizes = np.where(b == 0.0, sizes, np.abs(b) / np.maximum(np.diag(W), 1e-300))
     w, V = np.linalg.eigh(0.5 * (W + W.T))
     keep = w > 1e-12 * w.max()
     root = np.sqrt(w[keep])
-    force = nnls((V[:, keep] * root).T, -(V[:, keep].T @ b) / root)[0]
+    found = lsq_linear((V[:, keep] * root).T, -(V[:, keep].T @ b) / root, (least, most), method="bvls")
+    force = np.clip(found.x, least, most)
     # the exact answer to these forces
-    again, loops = _forward(model, q, v, tau + force @ units, t)
-    if (sides * again[0, rates] < -1e-6 * np.abs(b).max()).any():
+    again, loops = _forward(model, q, v, tau + force @ units, t, known)
+    short, size = sides * again[0, rates], SIGNS * float(np.abs(b).max())
+    if ((short < -size) & (force < most)).any() or ((short > size) & (force > least) & np.isfinite(most)).any():
         raise ConvergenceError("forward dynamics: the limits that are reached contradict each other.")
     return again[0], loops[0]
 

@@ -49,6 +49,17 @@ from leastaction.maximal.contact import (
     tangents,
     wrench,
 )
+from leastaction.maximal.dry import (
+    aim_dry,
+    dry_count,
+    dry_is_close,
+    keep_dry,
+    note_dry,
+    rates_for_slips,
+    settle_dry,
+    start_dry,
+    swap_dry,
+)
 from leastaction.maximal.graph import clear_couplings, node_count, solve_bodies
 from leastaction.maximal.loops import RHO, add_multipliers, proximal_blocks, push_ends, trust_rows
 from leastaction.maximal.rates import rates_of_rows, rows_twice
@@ -165,6 +176,7 @@ def strikes_later(contacts, T, k, A, h, slowest):
 @sweep
 def keep_solution_of_step(count, T):
     """Remember what the step found."""
+    keep_dry(T.dry, T.drag)
     for k in range(count):
         for e in range(T.V.shape[1]):
             T.old_V[k, e] = T.V[k, e]
@@ -176,6 +188,7 @@ def keep_solution_of_step(count, T):
 @sweep
 def put_back_solution_of_step(count, T):
     """The forces, gaps and slips of the step, for the next one and for reports; those of the arrival in their place."""
+    swap_dry(T.dry, T.drag)
     for k in range(count):
         for e in range(T.V.shape[1]):
             T.V[k, e], T.old_V[k, e] = T.old_V[k, e], T.V[k, e]
@@ -190,7 +203,7 @@ def put_back_solution_of_step(count, T):
 @sweep
 def choose(tree, limits, h, mass, moment, T, count):
     """Which contacts and bounds take part, and what their products are to be; how many."""
-    held = 0
+    held = dry_count(T.dry)
     for k in range(count):
         s, gamma, mark = T.V[k, 0], T.V[k, 1], T.X[k, 7]
         a, _ = widened(s, scale_of_contact(tree, T, k, mass, s * gamma, h))
@@ -292,6 +305,7 @@ def openings(count, limits, x1, A, T):
     for k in range(nl):
         T.phi[k] = T.want_U[k, 0] + limit_change(limits, T.N, k, x1, A.xi)
     inequality_openings(T.rows, T, nl, A.eta)
+    rates_for_slips(T.dry, T.drag, A.xi)
 
 
 # --- loops and constraints ------------------------------------------------------------------------------------------
@@ -347,6 +361,8 @@ def imbalance(system, limits, h, x1, ua, inside, A, f, L, T, count):
     tree = system.tree
     twists(tree, A, A.xi)
     openings(count, limits, x1, A, T)
+    if inside:
+        settle_dry(T.dry, T.drag)
     for k in range(count):
         if inside and T.hold[k] == 1 and T.mu[k] > 0.0:
             keep_in_cone(T.cone, T, k)
@@ -368,7 +384,7 @@ def imbalance(system, limits, h, x1, ua, inside, A, f, L, T, count):
 @sweep
 def off_by(count, T, far):
     """Whether gaps, slips and products are those that are wanted, but for rounding of positions as large as ``far``."""
-    good = True
+    good = dry_is_close(T.dry, T.drag, CLOSE)
     for k in range(count):
         if T.hold[k] == 1:
             s, f, rounding = T.V[k, 0], T.V[k, 1], ROUNDING * far
@@ -419,6 +435,7 @@ def first_scales(tree, limits, h, mass, moment, push, T, count):
 @sweep
 def begin_arrival(T, count, cold, s0, work):
     """First slacks and forces: those of the step, or from the scales alone (cold)."""
+    start_dry(T.dry, T.drag, cold)
     for k in range(count):
         if T.hold[k] == 0:
             continue
@@ -505,6 +522,7 @@ def stop_momenta(attempt, system, plan, limits, t, h, x1, ua, rtol, mass, B, A, 
             # products must not become small before momenta are met
             sigma = 1.0
         aim_on(count, T, sigma * mean, sigma * rough)
+        aim_dry(T.dry, T.drag, sigma)
         clear_couplings(plan, E, A.W)
         loop_parts(system.loops, plan, h, A, E, L)
         contact_blocks(count, T, limits, x1, h, plan, E, A)
@@ -542,6 +560,7 @@ def add_end_forces(tree, limits, h, A, T, count, p):
 @sweep
 def note_end_forces(T, count):
     """Forces at the end of the step, for reports."""
+    note_dry(T.dry, T.drag)
     for k in range(count):
         for e in range(7):
             T.end[k, e] = 0.0

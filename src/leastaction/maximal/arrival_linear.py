@@ -36,6 +36,7 @@ from leastaction.maximal.arrival import (
 from leastaction.maximal.barrier import friction_barrier
 from leastaction.maximal.bounds import relieve
 from leastaction.maximal.contact import BLOCKED
+from leastaction.maximal.dry import copy_dry, dry_count, keep_dry_forces, swap_dry
 from leastaction.maximal.graph import clear_couplings, solve_bodies
 from leastaction.maximal.moves import (
     at_start,
@@ -79,6 +80,8 @@ class Arrival(NamedTuple):
     c: Floats
     control: Floats
     held: Ints
+    dry1: Floats
+    dry2: Floats
 
 
 @optional(None, MEMORY_OPTIONS)
@@ -89,6 +92,7 @@ def make_arrival_tables(T, nu):
         np.zeros((nc, width)), np.zeros((nb, 2)), np.zeros((nc, width)), np.zeros((nb, 2)), np.zeros(nc, np.int64),
         np.zeros(nb, np.int64), np.zeros(nc), np.zeros(nc), np.zeros(nb), np.zeros(nb), np.zeros(nu), np.zeros(nu),
         np.zeros((2, nu)), np.zeros(nu), np.zeros(nu), np.zeros(1, np.int64),
+        np.zeros((dry_count(T.dry), 4)), np.zeros((dry_count(T.dry), 4)),
     )  # fmt: skip
 
 
@@ -113,6 +117,7 @@ def slick_of(T, numbers, h, B, count):
 @sweep
 def put_part(T, D, count, of_step):
     """Forces of the step, or of the arrival, and who takes part."""
+    copy_dry(T.dry, T.drag, D.dry1 if of_step else D.dry2, True)
     for k in range(count):
         for e in range(T.V.shape[1]):
             T.V[k, e] = D.V1[k, e] if of_step else D.V2[k, e]
@@ -131,7 +136,12 @@ def arrive_at_base(T, D, moves, contacts, limits, system, plan, t, h, numbers, s
         return False
     copy(A.xi, D.xi)
     keep_multipliers(system.loops, L, lam)
-    D.held[0] = 0
+    D.held[0] = dry_count(T.dry)
+    copy_dry(T.dry, T.drag, D.dry1, False)
+    swap_dry(T.dry, T.drag)
+    copy_dry(T.dry, T.drag, D.dry2, False)
+    keep_dry_forces(T.dry, T.drag, moves.rub)
+    swap_dry(T.dry, T.drag)
     for k in range(count):
         copy(T.V[k], D.V1[k])
         copy(T.old_V[k], D.V2[k])

@@ -39,6 +39,7 @@ from leastaction.maximal.contact import (
     rows_at_start,
     start_contacts,
 )
+from leastaction.maximal.dry import aim_dry, dry_at_start, dry_excess, keep_dry, start_dry
 from leastaction.maximal.forces import spring_blocks
 from leastaction.maximal.graph import clear_couplings, solve_bodies
 from leastaction.maximal.loops import keep_loops, loop_blocks, move_loops
@@ -168,6 +169,8 @@ def find(contacts, tree, x, control, h, B, T, count):
     rows_at_start(now, h, B, T)
     block_contacts(tree, B, T, 0, now)
     limits_at_start(T.limits, x, control, h, T.N)
+    keep_dry(T.dry, T.drag)
+    dry_at_start(T.dry, T.drag, x, h)
     return now
 
 
@@ -302,21 +305,24 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, nu
         s0 *= 10.0
     slick = max(START * warm, min(3.0 * min(barrier, creep * h), START * warm / T.pace[1]))
     start_contacts(nc, T, limits, warm, slick, cold, s0, g0)
+    start_dry(T.dry, T.drag, cold)
     touch_forces((T, limits, nc, True), h, B)
     largest, _, scale = worst_residuals(system, B, h)
     while math.isfinite(largest):
         mean, largest_product, rough, roughest, grip, off, work = products(nc, T, limits)
-        slick = friction_barrier(barrier, creep, h, reach * B.unit[0], grip)
-        tight = max(rtol, 4.0e-15) * (1.0 + reach)
+        slick, excess = friction_barrier(barrier, creep, h, reach * B.unit[0], grip), dry_excess(T.dry, T.drag)
+        fine = max(rtol, 4.0e-15) * (1.0 + reach)
         ends = (
             steps > 0
             and largest <= rtol * scale + rounding_of(B, reach, h, nu)
-            and apart <= tight
-            and off <= min(tight * B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
+            and apart <= fine
+            and off <= min(fine * B.unit[0], 0.1 * barrier / max(g0, 1.0e-300) + 1.0e-14)
             and largest_product <= NEAR * barrier
             and roughest <= NEAR * slick
+            and excess <= NEAR
         )
-        if ends and (near or (largest_product <= ENOUGH * barrier and roughest <= ENOUGH * slick)):
+        tight = largest_product <= ENOUGH * barrier and roughest <= ENOUGH * slick and excess <= ENOUGH
+        if ends and (near or tight):
             good = True
             break
         near = ends
@@ -325,6 +331,7 @@ def iterate(touch, system, plan, t, h, x, pc, control, active, rate_of, mass, nu
         # direction for the next barrier, which must not run ahead of the gaps
         sigma = min(0.5, max(0.2 if cold else 0.02, (1.0 - alpha) * (1.0 - alpha)))
         aim_at(nc, T, max(barrier, sigma * mean, 0.1 * work), max(slick, sigma * rough, 0.1 * work * slick / barrier))
+        aim_dry(T.dry, T.drag, sigma)
         clear_couplings(plan, E, B.W)
         spring_blocks(system.forces, plan, B, E, h)
         free_blocks(system, plan, B, E, h)

@@ -45,6 +45,7 @@ from leastaction.forces.bodies import link_frame
 from leastaction.jit.calls import call_force
 from leastaction.jit.decorators import MEMORY_OPTIONS, kernel, optional, sweep
 from leastaction.jit.lanes import ld3, ld6, st6
+from leastaction.maximal.dry import Dry
 from leastaction.maximal.graph import rank_one
 from leastaction.maximal.recursion import scaled6
 from leastaction.spatial._source.vector import add3, axpy6, cross, dot3, dot6, join, matvec, sub3
@@ -70,12 +71,13 @@ class Beside(NamedTuple):
     """What a step with contacts knows beside them.
 
     limits: joint limits and efforts of servos. rows: inequalities of the user, or None. cone: sides of the friction
-    pyramid, or None.
+    pyramid, or None. dry: coordinates with dry friction, or None.
     """
 
     limits: Limits
     rows: Constraints | None
     cone: Floats | None
+    dry: Dry | None
 
 
 class Rows(NamedTuple):

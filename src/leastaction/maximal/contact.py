@@ -23,7 +23,7 @@ Solved for the forces, (dgamma, dbeta) = c0 - Kc (dphi, dd), a contact adds to i
 
 so that one iteration is the exact Newton direction of the whole system. The cone may be a pyramid instead
 (``maximal.cone``); limits of joints and inequalities of the user have one slack and one force each
-(``maximal.bounds``).
+(``maximal.bounds``), and coordinates with dry friction a force (``maximal.dry``).
 
     ints (nc, 4), F (nc, 24)   frozen contacts, see ``contact.layout``
     Z (nc, 21)                 n0, t, u at k; the material points za, zb in their rows; levers la, lb at k
@@ -72,6 +72,17 @@ from leastaction.maximal.bounds import (
     worst_bound,
 )
 from leastaction.maximal.cone import forces_of, friction_direction, friction_products, keep_in_cone, start_friction
+from leastaction.maximal.dry import (
+    Dry,
+    DryRows,
+    dry_blocks,
+    dry_directions,
+    dry_impulses,
+    dry_slips,
+    make_dry,
+    move_dry,
+    settle_dry,
+)
 from leastaction.maximal.graph import add_to
 from leastaction.maximal.recursion import less_outer, load_block, scaled6, store_block
 from leastaction.spatial._source.so3 import dexp_inv_times, log
@@ -142,15 +153,18 @@ class Touch(NamedTuple):
     want: Floats
     want_U: Floats
     pace: Floats
+    dry: Dry | None
+    drag: DryRows | None
 
 
 @optional(None, MEMORY_OPTIONS)
 def make_touch(contacts, kept):
     """Scratch memory around what a rollout keeps.
 
-    kept: contacts (ints, F, V) of the last step, U of limits and inequalities, pace, and what is ``Beside`` contacts.
+    kept: contacts (ints, F, V) of the last step, U of limits and inequalities, pace, V of dry friction, and what is
+    ``Beside`` contacts.
     """
-    ints, F, V, U, pace, beside = kept
+    ints, F, V, U, pace, drag, beside = kept
     nc, width = V.shape
     return Touch(
         ints, F, np.zeros((nc, 21)), np.zeros((nc, 8)), np.zeros((nc, 54)), V, np.zeros((nc, width)),
@@ -160,7 +174,7 @@ def make_touch(contacts, kept):
         np.zeros((beside.limits.where.shape[0], 7)), beside.rows, make_rows(beside.rows), beside.cone,
         np.zeros((nc, 4)), np.ones(nc, np.int64), np.zeros((nc, 7)), np.zeros(U.shape[0]), np.zeros(U.shape[0]),
         np.ones(U.shape[0], np.int64), np.zeros(U.shape[0]), np.zeros((nc, 8)), np.zeros((U.shape[0], 2)),
-        pace,
+        pace, beside.dry, make_dry(beside.dry, drag),
     )  # fmt: skip
 
 
@@ -325,6 +339,7 @@ def rows_at_end(count, B, T):
     """Gaps, slips and G1 of all contacts, limits and inequalities at k+1."""
     inequality_rows(T.rows, B.P1, T.R, True)
     gaps_of_bounds(T.limits, T, B.x1)
+    dry_slips(T.dry, T.drag, B.xi)
     for k in range(count):
         kind, a, b = T.ints[k, 0], T.ints[k, 1], T.ints[k, 2]
         Ra, pa, Rb, pb = ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9)
@@ -379,6 +394,7 @@ def contact_forces(count, T, limits, h, B):
         if T.hold[k] == 1:
             push_bodies(T, k, B.W, h, (T.V[k, 1], T.V[k, 2], T.V[k, 3]))
     bound_forces(limits, T, h, B)
+    dry_impulses(T.dry, T.drag, h, B.c)
 
 
 @kernel
@@ -421,6 +437,7 @@ def contact_blocks(count, T, limits, x1, h, plan, E, B):
             store_block(B.D, b, contact_block(T, k, 36, h, r0, r1, r2, -1.0, load_block(B.D, b)))
         pair_blocks(plan, E, B.D, T, k, h, r0, r1, r2)
     bound_blocks(limits, T, x1, h, plan, E, B)
+    dry_blocks(T.dry, T.drag, h, B)
 
 
 @optional(None)
@@ -464,6 +481,7 @@ def worst_contact(contacts, T, count):
 def contact_directions(count, T, limits, x1, dq, eta):
     """Directions of the contact variables from the motion eta, dq; returns the largest step inside all cones."""
     a = bound_directions(limits, T, x1, dq, eta)
+    dry_directions(T.dry, T.drag, dq)
     for k in range(count):
         if T.hold[k] == 0:
             continue
@@ -493,6 +511,7 @@ def contact_directions(count, T, limits, x1, dq, eta):
 @sweep
 def move_contacts(count, T, limits, alpha):
     """A part alpha of the direction."""
+    move_dry(T.dry, T.drag, alpha)
     for k in range(count):
         if T.hold[k] == 1:
             for e in range(T.V.shape[1]):
@@ -507,6 +526,7 @@ def move_contacts(count, T, limits, alpha):
 def stay_inside(count, T):
     """Gap and slip are no linear functions of the motion: take a gap as it is, and keep friction inside its cones."""
     settle_bounds(T.limits, T)
+    settle_dry(T.dry, T.drag)
     for k in range(count):
         if T.hold[k] == 0:
             continue

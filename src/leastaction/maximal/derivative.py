@@ -50,7 +50,7 @@ def _raise_first(*owners: Model) -> None:
 class Problem:
     """One step: model, start, control (nv,), length, memory at the start, and what the solver is told.
 
-    slowest: speed below which nothing bounces.
+    slowest: speed below which nothing bounces. dry: joint and entry of each coordinate with dry friction.
     """
 
     model: Model
@@ -64,6 +64,7 @@ class Problem:
     numbers: tuple[float, float, float, float]
     iterations: int
     slowest: float
+    dry: tuple[tuple[str, int], ...]
 
     def along(
         self,
@@ -86,7 +87,7 @@ class Problem:
         contacts = touching.table.contacts if touching else None
         owners = ends or (model, model)
         if dmu is None:
-            dmu = np.zeros((len(far), len(contacts.pairs) if contacts else 0))
+            dmu = np.zeros((len(far), (len(contacts.pairs) if contacts else 0) + len(self.dry)))
         # all but the tables is written to
         kept = None if self.kept is None else (*(array.copy() for array in self.kept[:-1]), self.kept[-1])
         out_x, out_p, x1, p1 = np.zeros_like(X), np.zeros_like(P), np.zeros(model.nq), np.zeros(n)
@@ -253,11 +254,21 @@ def _by_barrier(problem: Problem) -> FloatArray:
 
 
 def _by_friction(problem: Problem) -> dict[Any, FloatArray]:
-    """Derivatives (2 nv,) by the friction coefficient of every pair of bodies that may touch."""
+    """Derivatives by the friction coefficient of every pair of bodies that may touch, and by that of joints.
+
+    Those by pair are (2 nv,), those by joint (2 nv, nv of the joint), zero for coordinates without friction.
+    """
     if problem.touching is None:
         return {}
-    names = problem.touching.table.names
+    names, dry = problem.touching.table.names, problem.dry
     pairs = list(dict.fromkeys(names))
-    dmu = np.array([[float(name == pair) for name in names] for pair in pairs])
-    columns = problem.along(*problem.starts(len(pairs)), np.full(len(pairs), _FAR), dmu=dmu)[0]
-    return {pair: columns[:, k] for k, pair in enumerate(pairs)}
+    # of a joint half acts at each end of the step
+    dmu = np.zeros((len(pairs) + len(dry), len(names) + len(dry)))
+    dmu[: len(pairs), : len(names)] = [[name == pair for name in names] for pair in pairs] or 0.0
+    dmu[len(pairs) :, len(names) :] = 0.5 * np.eye(len(dry))
+    columns = problem.along(*problem.starts(len(dmu)), np.full(len(dmu), _FAR), dmu=dmu)[0]
+    out: dict[Any, FloatArray] = {pair: columns[:, k] for k, pair in enumerate(pairs)}
+    for k, (joint, entry) in enumerate(dry):
+        by = out.setdefault(joint, np.zeros((len(columns), problem.model.joint(joint).nv)))
+        by[:, entry] = columns[:, len(pairs) + k]
+    return out

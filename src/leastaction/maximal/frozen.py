@@ -18,7 +18,7 @@ A contact that is not found at both ends, or jumps between them, is at a border 
     ints, new (nc, .)       tables of the contacts at one end
     P, Q (rows, 12)         poses at one end; poses that were expected at the end of the step
     counts (LOOKS + 2,)     number of solutions, and of the contacts of each
-    V, U, mark, x1, lam     forces, marks, coordinates and multipliers of each solution
+    V, U, mark, x1, lam     forces, marks, coordinates and multipliers of each solution; dry: of dry friction
     flags (2,)              whether what was found at k can move; whether dF is not zero
 """
 
@@ -36,6 +36,7 @@ from leastaction.jit.decorators import MEMORY_OPTIONS, optional, sweep
 from leastaction.jit.lanes import ld3, ld9
 from leastaction.maximal.barrier import LOOKS, frozen_plane, margin_at_end
 from leastaction.maximal.bodies import shift_of, shifted
+from leastaction.maximal.dry import copy_dry, dry_count
 from leastaction.tree.arrays import copy
 from leastaction.tree.kinematics import kinematics
 from leastaction.tree.layout import Floats, Ints
@@ -68,6 +69,7 @@ class Frozen(NamedTuple):
     x1: Floats
     lam: Floats
     flags: Ints
+    dry: Floats
 
 
 @optional(None, MEMORY_OPTIONS)
@@ -79,7 +81,7 @@ def make_frozen(contacts, T, tree, x, links):
         np.zeros((nc, 4), np.int64), np.zeros((nc, 24)), np.zeros((n, 12)), np.zeros((n, 12)), np.zeros((nu, 6)),
         np.zeros(x.size), np.zeros(nu), np.zeros(most + 1, np.int64), np.zeros((most, nc, T.V.shape[1])),
         np.zeros((most, T.U.shape[0], 2)), np.zeros((most, nc)), np.zeros((most, x.size)), np.zeros((most, links)),
-        np.zeros(2, np.int64),
+        np.zeros(2, np.int64), np.zeros((most, dry_count(T.dry), 4)),
     )  # fmt: skip
 
 
@@ -106,6 +108,7 @@ def keep_solution(Z, s, loops, T, B, L):
         Z.mark[s, k] = T.X[k, 7]
     for k in range(T.U.shape[0]):
         copy(T.U[k], Z.U[s, k])
+    copy_dry(T.dry, T.drag, Z.dry[s], False)
     copy(B.x1, Z.x1[s])
     keep_loops_of(loops, L, Z.lam, s)
 
@@ -118,6 +121,7 @@ def put_solution(Z, s, loops, T, B, L):
         T.X[k, 7] = Z.mark[s, k]
     for k in range(T.U.shape[0]):
         copy(Z.U[s, k], T.U[k])
+    copy_dry(T.dry, T.drag, Z.dry[s], True)
     copy(Z.x1[s], B.x1)
     put_loops_of(loops, L, Z.lam, s)
 

@@ -1,4 +1,4 @@
-"""What ``Maximal`` knows beside contacts: enforced limits and efforts, inequalities of the user, sides of cones."""
+"""What ``Maximal`` knows beside contacts: enforced limits and efforts, dry friction, inequalities, sides of cones."""
 
 from __future__ import annotations
 
@@ -67,6 +67,30 @@ def limit_table(model: Model) -> tuple[Any, tuple[str, ...]]:
         drives += [(servo.stiffness, servo.damping, servo.rest, servo.share)] * 2
         names += [servo.name] * 2
     return Limits(_ints(where), _floats(bounds, 2), _floats(drives, 4), held), tuple(names)
+
+
+@lru_cache(maxsize=64)
+def dry_table(model: Model) -> tuple[Any, FloatArray, tuple[tuple[str, int], ...]]:
+    """Coordinates with dry friction as kernels read them, half of their friction, and the joint and entry of each.
+
+    See ``maximal.dry``.
+    """
+    where: list[tuple[int, int, int]] = []
+    half: list[float] = []
+    names: list[tuple[str, int]] = []
+    c = model.system.coordinates
+    coordinate_of, rate_of = np.argsort(c.q), np.argsort(c.v)
+    for view in model.joints.values():
+        for piece in layout(view.joint):
+            first = int(rate_of[view.v.start + piece.v.start])
+            coordinate = int(coordinate_of[view.q.start + piece.q.start])
+            for e in range(piece.v.start, piece.v.stop):
+                if view.joint.friction_values[e] > 0.0:
+                    rate = int(rate_of[view.v.start + e])
+                    where.append((rate, first if piece.factor == "ball" else -1, coordinate))
+                    half.append(0.5 * float(view.joint.friction_values[e]))
+                    names.append((view.name, e))
+    return np.array(where, dtype=np.int64).reshape(-1, 3), np.array(half), tuple(names)
 
 
 def _ints(rows: list[tuple[int, int, int, int]]) -> Any:

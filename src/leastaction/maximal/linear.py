@@ -51,6 +51,7 @@ from leastaction.maximal.contact import (
     move_contacts,
     worst_contact,
 )
+from leastaction.maximal.dry import aim_dry
 from leastaction.maximal.forces import spring_blocks
 from leastaction.maximal.frozen import (
     contacts_of,
@@ -111,6 +112,7 @@ def polish(contacts, T, limits, count, system, plan, t, h, x, pc, control, activ
         spring_blocks(system.forces, plan, B, E, h)
         free_blocks(system, plan, B, E, h)
         loop_blocks(system.loops, plan, h, B, E, L)
+        aim_dry(T.dry, T.drag, 0.0)
         contact_blocks(count, T, limits, B.x1, h, plan, E, B)
         if not solve_bodies(plan, system.tree, B, E, h):
             return False
@@ -162,6 +164,8 @@ def gather_forces(contacts, moves, at, out):
             out[at + 3 * k + e] = moves.d_force[k, e]
     for k in range(moves.d_push.size):
         out[at + 3 * n + k] = moves.d_push[k]
+    for k in range(moves.d_rub.size):
+        out[at + 3 * n + moves.d_push.size + k] = moves.d_rub[k]
 
 
 @optional(None)
@@ -173,12 +177,14 @@ def scatter_forces(contacts, moves, at, z):
             moves.d_force[k, e] = z[at + 3 * k + e]
     for k in range(moves.d_push.size):
         moves.d_push[k] = z[at + 3 * n + k]
+    for k in range(moves.d_rub.size):
+        moves.d_rub[k] = z[at + 3 * n + moves.d_push.size + k]
 
 
 @optional(0)
 def force_count(contacts, moves):
     """Number of forces."""
-    return 3 * moves.d_force.shape[0] + moves.d_push.size
+    return 3 * moves.d_force.shape[0] + moves.d_push.size + moves.d_rub.size
 
 
 @optional(None)

@@ -20,7 +20,14 @@ from leastaction.maximal.fourth.method import SUPPORTS as FOURTH
 from leastaction.maximal.fourth.method import past_fields, past_of, roll
 from leastaction.maximal.full_system.method import chosen, refuse, rollout
 from leastaction.maximal.impacts import bouncing, step_with_impacts, touch_at
-from leastaction.maximal.limits import bound_rows, inequality_count, inequality_pairs, limit_table, pyramid
+from leastaction.maximal.limits import (
+    bound_rows,
+    dry_table,
+    inequality_count,
+    inequality_pairs,
+    limit_table,
+    pyramid,
+)
 from leastaction.maximal.servos import bounded_servos
 from leastaction.maximal.step_contacts import mean_contacts, step_fields
 from leastaction.methods.base import (
@@ -46,6 +53,9 @@ from leastaction.solve.solvers import InteriorPoint, Newton, solver_from
 
 # A step with contacts that finds no solution is taken again in so many parts.
 _PARTS = (2, 4, 8, 16)
+
+# What the memory holds of contacts, limits and dry friction, as kernels take it.
+_KEPT = ("contacts", "features", "contact_forces", "limit_forces", "pace", "dry_friction")
 
 # Contacts that a replay looks at in one call, at most, where all that may be are there.
 _ROOM = 1 << 16
@@ -90,6 +100,7 @@ class Maximal(Method):
             "restitution",
             "enforced limits",
             "bounded servos",
+            "joint friction",
         }
     )
 
@@ -113,6 +124,9 @@ class Maximal(Method):
         self.first_step, self.rest_speed, self.cone, self._order = start, rest_speed, _check_cone(cone), int(order)
         self.solver = solver_from(solver, (Newton,) if order == 4 else (Newton, InteriorPoint), "Maximal")
         self.choice = chosen(linear, loops, self.solver, self.cone)
+        if linear != "nullspace":
+            # what the whole system has no rows for
+            vars(self)["supports"] = type(self).supports - {"joint friction"}
         if order == 4:
             if (start, rest_speed, self.cone, linear) != ("legendre", None, "exact", "nullspace"):
                 raise UnsupportedError(
@@ -177,7 +191,7 @@ class Maximal(Method):
             memory |= {
                 "contacts": np.zeros((n, 4), dtype=np.int64), "features": np.zeros((n, 24)),
                 "contact_forces": np.zeros((n, 5 + sides)), "limit_forces": np.zeros((bounds, 2)),
-                "pace": np.array([RISE, 1.0]),
+                "pace": np.array([RISE, 1.0]), "dry_friction": np.zeros((len(dry_table(model)[1]), 4)),
             }  # fmt: skip
         return memory
 
@@ -298,7 +312,8 @@ class Maximal(Method):
         touching, kept, numbers, iterations = self._contact_numbers(model, memory)
         rest, more = self._rest(model)
         plan, slowest = couplings(model), rest + more * dt
-        problem = Problem(model, state, tau, dt, memory, plan, touching, kept, numbers, iterations, slowest)
+        names = dry_table(model)[2]
+        problem = Problem(model, state, tau, dt, memory, plan, touching, kept, numbers, iterations, slowest, names)
         try:
             return step_derivative(problem, bounds, parameters)
         except NoStepError as error:
@@ -381,6 +396,7 @@ class Maximal(Method):
     def _contact_numbers(self, model: Model, memory: Memory) -> tuple[Any, Any, tuple[float, float, float, float], int]:
         """What may touch, its variables, the numbers of ``maximal.barrier.solve_contact`` and iterations."""
         from leastaction.maximal.bounds import Beside
+        from leastaction.maximal.dry import Dry
 
         touching, solver = touch_of(model), self.solver
         if touching is None:
@@ -390,8 +406,10 @@ class Maximal(Method):
             given = {key: getattr(solver, key) for key in ("tolerance", "iterations")}
             solver = InteriorPoint(**{key: each for key, each in given.items() if each != getattr(Newton, key)})
         rows = model.inequalities if inequality_count(model) else None
-        beside = Beside(touching.limits, rows, None if isinstance(self.cone, str) else pyramid(self.cone))
-        kept = (*(memory[name] for name in ("contacts", "features", "contact_forces", "limit_forces", "pace")), beside)
+        where, half, _ = dry_table(model)
+        dry = Dry(where, half, np.array([solver.barrier, solver.creep])) if len(half) else None
+        beside = Beside(touching.limits, rows, None if isinstance(self.cone, str) else pyramid(self.cone), dry)
+        kept = (*(memory[name] for name in _KEPT), beside)
         weight = model.total_mass * (float(np.linalg.norm(model.system.tree.gravity)) or 10.0)
         barriers = (solver.barrier * weight, solver.warm * weight, solver.creep * weight)
         return touching, kept, (solver.tolerance, *barriers), solver.iterations
@@ -506,10 +524,13 @@ class Touching:
     limits: Any
 
 
+_TOUCHING = frozenset({"contact", "enforced limits", "bounded servos", "inequality constraints", "joint friction"})
+
+
 @lru_cache(maxsize=64)
 def touch_of(model: Model) -> Touching | None:
-    """Contacts and enforced limits of a model, or None where there is neither."""
-    if not model.features & {"contact", "enforced limits", "bounded servos", "inequality constraints"}:
+    """Contacts and enforced limits of a model, or None where there is nothing that the interior point is for."""
+    if not model.features & _TOUCHING:
         return None
     return Touching(contact_table(model.mechanism, model.places), limit_table(model)[0])
 

@@ -16,6 +16,15 @@ from leastaction.jit.lanes import ld6
 from leastaction.maximal.bodies import shifted
 from leastaction.maximal.bounds import bound_moves, bound_replies, limits_at_start
 from leastaction.maximal.contact import contact_at, contact_blocks, depth_mark, push_bodies, rows_at_start
+from leastaction.maximal.dry import (
+    dry_answers,
+    dry_at_start,
+    dry_count,
+    dry_replies,
+    keep_dry_forces,
+    note_slips,
+    put_dry_forces,
+)
 from leastaction.maximal.frozen import put_frozen
 from leastaction.maximal.residual import begin, evaluate
 from leastaction.spatial._source.vector import add3, dot6, scale3, sub3
@@ -30,6 +39,7 @@ class Moves(NamedTuple):
     push (nb,), d_push          of limits and inequalities
     phi (nb, 2), slopes (nb,)   their gaps at both ends, and the slopes of these
     aim (nc,), goal (nb,)       how the products that are aimed at move
+    rub (nd,), d_rub, slips (nd, 2)   dry friction: forces, their direction, slips at both ends
     """
 
     force: Floats
@@ -41,6 +51,9 @@ class Moves(NamedTuple):
     slopes: Floats
     aim: Floats
     goal: Floats
+    rub: Floats
+    d_rub: Floats
+    slips: Floats
 
 
 def _nothing(contacts, T, limits, count):
@@ -57,16 +70,17 @@ def touching(contacts, T, limits, count):
 @optional(None, MEMORY_OPTIONS)
 def make_moves(contacts, T, limits):
     """Memory for the forces along a direction."""
-    nc, n = T.V.shape[0], T.U.shape[0]
+    nc, n, nd = T.V.shape[0], T.U.shape[0], dry_count(T.dry)
     return Moves(
         np.zeros((nc, 3)), np.zeros((nc, 3)), np.zeros((nc, 6)), np.zeros(n), np.zeros(n), np.zeros((n, 2)),
-        np.zeros(n), np.zeros(nc), np.zeros(n),
+        np.zeros(n), np.zeros(nc), np.zeros(n), np.zeros(nd), np.zeros(nd), np.zeros((nd, 2)),
     )  # fmt: skip
 
 
 @optional(None)
 def keep_forces(contacts, T, limits, moves, count):
     """Remember the forces of the solution."""
+    keep_dry_forces(T.dry, T.drag, moves.rub)
     for k in range(count):
         for e in range(3):
             moves.force[k, e] = T.V[k, 1 + e]
@@ -87,6 +101,7 @@ def still_forces(contacts, moves):
     """No direction yet."""
     moves.d_force[:] = 0.0
     moves.d_push[:] = 0.0
+    moves.d_rub[:] = 0.0
 
 
 @optional(None)
@@ -97,6 +112,7 @@ def put_forces(contacts, T, limits, moves, count, e):
             T.V[k, 1 + c] = moves.force[k, c] + e * moves.d_force[k, c]
     for k in range(T.U.shape[0]):
         T.U[k, 1] = moves.push[k] + e * moves.d_push[k]
+    put_dry_forces(T.dry, T.drag, moves.rub, e, moves.d_rub)
 
 
 @optional(None)
@@ -104,6 +120,7 @@ def start_rows(contacts, T, limits, count, x, tau, h, B):
     """Rows of contacts, limits and inequalities at the start of the step."""
     rows_at_start(count, h, B, T)
     limits_at_start(limits, x, tau, h, T.N)
+    dry_at_start(T.dry, T.drag, x, h)
 
 
 @optional(None)
@@ -114,6 +131,7 @@ def note_gaps(contacts, T, moves, count, side):
             moves.gaps[k, 3 * side + c] = T.g[k, c]
     for k in range(T.phi.size):
         moves.phi[k, side] = T.phi[k]
+    note_slips(T.dry, T.drag, moves.slips, side)
 
 
 @kernel
@@ -166,6 +184,7 @@ def contact_rhs(contacts, T, limits, moves, count, x1, h, eps, dmu, plan, E, B, 
     for k in range(T.U.shape[0]):
         moves.slopes[k] = (moves.phi[k, 0] - moves.phi[k, 1]) / (2.0 * eps)
     bound_replies(limits, T, moves.slopes, moves.goal, moves.d_push, h, c, B.W)
+    dry_replies(T.dry, T.drag, moves.slips, eps, dmu, moves.d_rub, h, c)
 
 
 @optional(None)
@@ -187,6 +206,7 @@ def move_forces(contacts, T, limits, moves, count, x1, B):
         moves.d_force[k, 1] -= r1[0] * d0 + r1[1] * d1 + r1[2] * d2
         moves.d_force[k, 2] -= r2[0] * d0 + r2[1] * d1 + r2[2] * d2
     bound_moves(limits, T, x1, B.y, B.eta, moves.d_push)
+    dry_answers(T.dry, T.drag, B.y, moves.d_rub)
 
 
 @optional(None, MEMORY_OPTIONS)

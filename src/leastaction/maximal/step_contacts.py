@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.contact.layout import CONTACT_COLUMNS, FLOAT_WIDTH, INT_WIDTH, KINDS
-from leastaction.maximal.limits import inequality_count
+from leastaction.maximal.limits import dry_table, inequality_count
 from leastaction.methods.memory import TINY, Field, numbers
 from leastaction.model.checks import FloatArray
 from leastaction.model.model import Model
@@ -29,6 +29,7 @@ def step_fields(model: Model, touching: Any, cone: str | int) -> dict[str, Field
         out |= {
             "contacts": numbers(most, (n, INT_WIDTH)), "features": Field((n, FLOAT_WIDTH)),
             "contact_forces": Field((n, 5 + sides)), "limit_forces": Field((bounds, 2)),
+            "dry_friction": Field((len(dry_table(model)[1]), 4)),
             # speed with which deep contacts open, and share of the warm barrier
             "pace": Field((2,), np.array([0.0, TINY]), np.array([np.inf, 1.0])),
         }  # fmt: skip

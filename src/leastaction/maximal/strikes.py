@@ -12,6 +12,7 @@ from leastaction.contact.gap import gap
 from leastaction.contact.layout import TOUCH_LEAST, TOUCH_SHARE
 from leastaction.jit.decorators import optional
 from leastaction.jit.lanes import ld3, ld6, ld9
+from leastaction.maximal.dry import take_back_dry
 from leastaction.maximal.rates import coupled_rates
 from leastaction.spatial._source.vector import dot6, sub6
 from leastaction.tree.kinematics import velocities
@@ -45,6 +46,7 @@ def strikes(contacts, plan, system, t, h, x, p, mass, rest, M, E, f, L, u, B, T,
 @optional(None)
 def take_back(contacts, T, count):
     """Contacts, and forces of contacts and limits, as they were before a step that is not taken."""
+    take_back_dry(T.dry, T.drag)
     for k in range(T.U.shape[0]):
         T.U[k, 0], T.U[k, 1] = T.old_U[k, 0], T.old_U[k, 1]
     for k in range(count):

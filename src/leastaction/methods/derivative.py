@@ -22,7 +22,8 @@ class StepDerivative:
         B: (2 nv, nv) by the generalised forces, which are held over the step.
         state: the state at the end of the step.
         C: by parameters of the mechanism that were asked for: "mass" by body (2 nv,), "inertia" by body (2 nv, 3, 3)
-            (about the centre of mass, link axes), "friction" by pair of bodies (2 nv,), "placement" by joint (2 nv, 3),
+            (about the centre of mass, link axes), "friction" by pair of bodies (2 nv,) and by joint (2 nv, nv of the
+            joint), "placement" by joint (2 nv, 3),
             "stiffness" and "damping" by joint (2 nv, nv of the joint).
     """
 

@@ -162,11 +162,6 @@ class Joint(Record):
         return self.friction if isinstance(self.friction, Bearing) else None
 
     @property
-    def has_friction(self) -> bool:
-        """Whether it rubs at all."""
-        return bool(self.friction_values.any()) or (self.bearing is not None and self.bearing.coefficient > 0)
-
-    @property
     def has_limits(self) -> bool:
         """Whether any coordinate has a bound."""
         return bool(np.isfinite(self.limits).any())

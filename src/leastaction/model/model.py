@@ -183,7 +183,8 @@ class Model:
         present = {
             "loops": bool(self.loop_names),
             "couplings": any(rows.stop > rows.start for rows in self.coupling_rows.values()),
-            "joint friction": any(joint.has_friction for joint in moving),
+            "joint friction": any(joint.friction_values.any() for joint in moving),
+            "bearings": any(joint.bearing is not None and joint.bearing.coefficient > 0 for joint in moving),
             "spline joints": any(joint.spline is not None for joint in moving),
             "contact": m.ground is not None or bool(m.contacts),
             "restitution": any(c.restitution > 0 for c in m.contacts)

@@ -1,4 +1,4 @@
-"""Joints that close a loop and carry springs, dampers, rotors, actuators, couplings or bounds: the body is cut instead.
+"""Joints that close a loop and carry springs, friction, rotors, actuators, couplings, bounds: the body is cut.
 
 A loop joint has constraint rows and no coordinates, so nothing can act on them. Here its child is cut in two: a *twin*
 takes a share of the mass of the child and of all that is fixed to it, the joint carries the twin as a joint of the tree
@@ -95,7 +95,7 @@ def needs_coordinates(joint: Joint, mechanism: Mechanism) -> bool:
     if kind_of(joint.kind).translation is None or driven or coupled:
         return True
     joint = with_servos(joint, mechanism.actuators.values())
-    forces = (joint.stiffness_values, joint.damping_values, joint.armature)
+    forces = (joint.stiffness_values, joint.damping_values, joint.armature, joint.friction_values)
     laws = bool(joint.stiffness_laws) or bool(joint.damping_laws)
     bounds = joint.has_limits or bool(np.isfinite(joint.effort).any())
     return laws or any(values.any() for values in forces) or (mechanism.limits_enforced and bounds)

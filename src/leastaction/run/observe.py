@@ -369,7 +369,7 @@ def accelerations(
     known = _refuse_unknown(model, pushes is not None)
     _refuse_limits(model, t, q)
     forces = np.clip(tau, -model.efforts, model.efforts) + _push_forces(model, q, pushes or {})
-    return quantities._forward(model, q, v, forces, t, known)
+    return quantities.held(model, q, v, forces, t, [[] for _ in q], known)
 
 
 # Features whose forces are those of the contacts of a run.

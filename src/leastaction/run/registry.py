@@ -56,6 +56,7 @@ METHODS: dict[str, tuple[Method, str]] = {
 # how to drop a feature that a method cannot honour
 _WITHOUT = {
     "joint friction": 'mechanism.without("friction") drops it (--without friction)',
+    "bearings": 'mechanism.without("friction") drops them (--without friction), numbers for friction= replace them',
     "contact": 'mechanism.without("contacts") drops it (--without contacts)',
     "restitution": "mechanism.add_ground(restitution=0.0) and add_contact(..., restitution=0.0) make impacts plastic",
     "enforced limits": 'mechanism.enforce_limits(False), or la.load(..., limits="report"), makes the limits data',

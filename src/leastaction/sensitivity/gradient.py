@@ -40,8 +40,8 @@ class Gradient:
         value: the objective.
         by: derivatives by the name of the parameter: "q" (nv,) by displacements of the first state, "v" (nv,),
             "controls" (steps, nv), "ctrl" (steps, nu), "stiffness" and "damping" (nv,), "mass" by body, "inertia"
-            (3, 3) by body, "placement" (3,) by joint, "friction" by force (with ``Maximal`` by pair of bodies that may
-            touch).
+            (3, 3) by body, "placement" (3,) by joint, "friction" by force; with ``Maximal`` by pair of bodies that may
+            touch, and (nv of the joint,) by joint.
         state: the last state of the run.
     """
 
@@ -79,7 +79,7 @@ def gradient(
             "controls"; "stiffness" and "damping" of the joints, "mass" (centre of mass and inertia about it fixed) and
             "inertia" (about the centre of mass, link axes) of the bodies, "placement" (position of a joint's
             parent_frame: link lengths): with BDF, SDIRK2, Galerkin and LieTrapezoid; "friction" of penalty contacts
-            with BDF and SDIRK2; "mass", "inertia", and "friction" of hard contacts with Maximal; "ctrl", with ctrl=.
+            with BDF and SDIRK2; "mass", "inertia", "friction" of contacts and joints with Maximal; "ctrl", with ctrl=.
         ctrl: inputs of the actuators (steps, nu) in place of controls, which is None then.
         memory: most bytes of states that are kept; below what the run needs, parts of it are computed twice.
 

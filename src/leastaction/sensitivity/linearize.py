@@ -35,8 +35,8 @@ def linearize(
         control: generalised forces (nv,) or a dict by joint name, held over the step; None is zero.
         dt: length of the step, seconds.
         parameters: names of parameters of the mechanism to differentiate by as well: "mass", "inertia", "friction"
-            (of contacts) with ``Maximal``; "mass", "inertia", "placement", "stiffness", "damping" with ``Galerkin`` and
-            ``LieTrapezoid``.
+            (of contacts and joints) with ``Maximal``; "mass", "inertia", "placement", "stiffness", "damping" with
+            ``Galerkin`` and ``LieTrapezoid``.
 
     Returns:
         A (2 nv, 2 nv), B (2 nv, nv), the state at the end of the step, and C by parameters.

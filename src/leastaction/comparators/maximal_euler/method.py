@@ -76,6 +76,7 @@ class MaximalEuler(Method):
             "loops",
             "contact",
             "joint friction",
+            "bearings",
             "spline joints",
             "enforced limits",
             "equality constraints",

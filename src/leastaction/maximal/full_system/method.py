@@ -397,8 +397,8 @@ def rollout(
     if not touching:
         held = np.zeros(p.size, dtype=np.int64)
         limits = Limits(np.zeros((0, 4), dtype=np.int64), np.zeros((0, 2)), np.zeros((0, 4)), held)
-        ints, beside = np.zeros((0, 4), dtype=np.int64), Beside(limits, None, None)
-        kept = (ints, np.zeros((0, 24)), np.zeros((0, 5)), np.zeros((0, 2)), np.ones(2), beside)
+        ints, beside = np.zeros((0, 4), dtype=np.int64), Beside(limits, None, None, None)
+        kept = (ints, np.zeros((0, 24)), np.zeros((0, 5)), np.zeros((0, 2)), np.ones(2), np.zeros((0, 4)), beside)
     step, saved, seen = Stepper(model, choice, plan, contacts, limits, kept, numbers, most, x), 0, 0
     if steps == 0:
         step.compile(x, p, known, past, lengths, address, effort, (out_q, out_v, out_c, out_n))
