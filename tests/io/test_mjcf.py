@@ -349,11 +349,12 @@ class TestRefused:
                 "nonlinear",
             ),
             (
-                BODY.format("", '<joint name="j"/><site name="s"/>').replace(
-                    "<worldbody>", "<worldbody><site name='w'/>"
+                BODY.format("", '<joint name="j"/><geom name="g" size="1"/><site name="s"/>').replace(
+                    "<worldbody>", '<worldbody><site name="a" pos="2 0 0"/><site name="b" pos="0 2 0"/>'
                 )
-                + '\n<tendon><spatial name="t" stiffness="3"><site site="s"/><site site="w"/></spatial></tendon>',
-                r':4: <spatial name="t">: the tendon',
+                + '\n<tendon><spatial name="t" stiffness="3"><site site="a"/><geom geom="g" sidesite="s"/>'
+                '<site site="b"/></spatial></tendon>',
+                r':4: <spatial name="t">: the tendon .* passes through a shape',
                 "tendon",
             ),
             (BODY.format("", '<joint name="j" stiffness="1 2"/>'), r':3: <joint name="j">: polynomial', "nonlinear"),

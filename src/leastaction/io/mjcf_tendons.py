@@ -31,28 +31,31 @@ class TendonMap(NamedTuple):
 
 def add_tendons(m: Mechanism, source: Source, settings: Settings, notes: Notes) -> dict[int, TendonMap]:
     """Tendons that pull, have limits or are pulled by actuators, by MuJoCo's number."""
-    import mujoco
-
     mj, out = source.mj, {}
-    driven = {
-        int(mj.actuator_trnid[a, 0])
-        for a in range(mj.nactuator)
-        if int(mj.actuator_trntype[a]) == int(mujoco.mjtTrn.mjTRN_TENDON)
-    }
     for t in range(mj.ntendon):
         name, element = source.named("tendon", t)
         terms = sum_of(source, t, True)
-        if not (_pulls(mj, t) or (t in driven and terms is not None)):
+        if not (_pulls(mj, t) or (terms is not None and _is_driven(mj, t))):
             notes.add(f"{element.where}: the tendon {name!r} has no force of its own; not kept.")
             continue
         offset = 0.0 if terms is None else _offset(source, t)
         label = unused(name, m.tendons)
         weights = None if terms is None else {joint: c for joint, c in terms.items() if c}
-        law = _law(source, settings, notes, t, offset)
+        law, path = _law(source, settings, notes, t, offset), _path(source, notes, t) if terms is None else None
+        if weights is None and path is None:
+            continue
         with located(element):
-            m.add_tendon(label, weights, path=_path(source, t) if terms is None else None, **law)
+            m.add_tendon(label, weights, path=path, **law)
         out[t] = TendonMap(label, offset)
     return out
+
+
+def _is_driven(mj: Any, t: int) -> bool:
+    """Whether an actuator acts on a tendon."""
+    import mujoco
+
+    on_tendons = mj.actuator_trntype == int(mujoco.mjtTrn.mjTRN_TENDON)
+    return bool((mj.actuator_trnid[on_tendons, 0] == t).any())
 
 
 def _pulls(mj: Any, t: int) -> bool:
@@ -69,8 +72,8 @@ def _pulls(mj: Any, t: int) -> bool:
     return any(bool(np.any(value)) for value in own)
 
 
-def _path(source: Source, t: int) -> list[Any]:
-    """Points, shapes and pulleys of a tendon through space."""
+def _path(source: Source, notes: Notes, t: int) -> list[Any] | None:
+    """Points, shapes and pulleys of a tendon through space; None for one that is dropped."""
     import mujoco
 
     mj, out = source.mj, list[Any]()
@@ -89,6 +92,11 @@ def _path(source: Source, t: int) -> list[Any]:
             shape = "sphere" if kind == mujoco.mjtWrap.mjWRAP_SPHERE else "cylinder"
             side = site(round(number)) if number >= 0 else None
             body = source.bodies[mj.geom_bodyid[at]]
+            if side is not None and side[0] == body and np.linalg.norm(side[1] - frame[:3, 3]) < mj.geom_size[at, 0]:
+                element = source.named("tendon", t)[1]
+                what = f"passes through a shape of {body!r}, as its side site lies inside, which is not supported."
+                notes.unless_allowed("tendon", element.error(f"the tendon {source.named('tendon', t)[0]!r} {what}"))
+                return None
             out.append(Wrap(body, float(mj.geom_size[at, 0]), frame, shape, side))
     return out
 
@@ -103,9 +111,13 @@ def _offset(source: Source, t: int) -> float:
 def _law(source: Source, settings: Settings, notes: Notes, t: int, offset: float) -> dict[str, Any]:
     """Spring, damper and limits of a tendon; refuses or notes what else it has."""
     mj, (name, element) = source.mj, source.named("tendon", t)
-    if np.any(mj.tendon_stiffnesspoly[t]) or np.any(mj.tendon_dampingpoly[t]):
-        what = "polynomial springs and dampers are not supported."
+    curved = mj.tendon_stiffnesspoly[t], mj.tendon_dampingpoly[t], mj.tendon_springyield[t]
+    if any(np.any(value) for value in curved):
+        what = "polynomial or yielding springs and dampers are not supported."
         notes.unless_allowed("nonlinear", element.error(f"the tendon {name!r}: {what}"))
+    if mj.tendon_actfrclimited[t] and _is_driven(mj, t):
+        what = f"the tendon {name!r} has an actuatorfrcrange, which is not supported; give its actuators a forcerange."
+        notes.unless_allowed("effort", element.error(what))
     if mj.tendon_armature[t]:
         notes.unless_allowed("armature", element.error(f"the tendon {name!r} has armature, which is not supported."))
     if mj.tendon_frictionloss[t] and "frictionloss" not in settings.off:

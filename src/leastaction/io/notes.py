@@ -26,7 +26,7 @@ ALLOW = {
     "muscle": "MJCF: muscle actuators",
     "nonlinear": "MJCF: stiffness or damping with polynomial terms, springs that yield",
     "plugins": "MJCF: forces of plugins",
-    "tendon": "MJCF: tendons through space with stiffness, damping, friction or limits",
+    "tendon": "MJCF: a tendon that passes through a sphere or cylinder, with its side inside; allowed, it is dropped",
     "torsion": "MJCF: torsional and rolling friction of contacts (condim 4 and 6), which is left out; allowed, the "
     "reports of runs do not repeat it",
 }
