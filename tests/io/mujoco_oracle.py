@@ -134,10 +134,12 @@ def check_actuators(mujoco, mj, m, model, seed):
         if name not in m.actuators:
             continue
         on_site = mj.actuator_trntype[a] == int(mujoco.mjtTrn.mjTRN_SITE)
+        on_tendon = mj.actuator_trntype[a] == int(mujoco.mjtTrn.mjTRN_TENDON)
         at = int(mj.actuator_trnid[a, 0])
         j = int(mj.body_jntadr[mj.body_rootid[mj.site_bodyid[at]]]) if on_site else at
+        zero = mj.tendon_length0[at] if on_tendon else mj.qpos0[mj.jnt_qposadr[j]]
         gain, b0, b1, b2 = mj.actuator_gainprm[a, 0], *mj.actuator_biasprm[a, :3]
-        shift = b0 / -b1 - mj.actuator_gear[mj.actuator_outadr[a], 0] * mj.qpos0[mj.jnt_qposadr[j]] if b1 else 0.0
+        shift = b0 / -b1 - mj.actuator_gear[mj.actuator_outadr[a], 0] * zero if b1 else 0.0
         slope = gain / (-b1 or -b2 or gain or 1.0)
         for u in (3.0 * rng.normal(), 100.0):
             data.ctrl[:], data.act[:] = 0.0, 0.0
@@ -150,10 +152,13 @@ def check_actuators(mujoco, mj, m, model, seed):
             data.ctrl[place] = u
             if mj.actuator_dyntype[a]:
                 low, high = mj.actuator_ctrlrange[place] if mj.actuator_ctrllimited[place] else (-np.inf, np.inf)
-                data.act[mj.actuator_actadr[a]] = np.clip(u, low, high)
+                u = data.act[mj.actuator_actadr[a]] = np.clip(u, low, high)
             mujoco.mj_forward(mj, data)
             theirs = data.qfrc_actuator - before
             ours = T.T @ (model.actuate({name: slope * u + shift}) - model.actuate({name: shift}))
             worst = max(worst, np.abs(ours - theirs).max() / (1.0 + np.abs(theirs).max()))
-        assert joint_names(mj)[j] == m.actuators[name].joint
+        if on_tendon:
+            assert mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_TENDON, at) == m.actuators[name].tendon
+        else:
+            assert joint_names(mj)[j] == m.actuators[name].joint
     return worst

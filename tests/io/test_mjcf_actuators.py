@@ -83,8 +83,7 @@ class TestActuators:
             ('<muscle name="m" joint="h" lengthrange="0 1"/>', "muscle"),
             ('<motor name="m" joint="f" gear="1"/>', "actuators"),
             ('<damper name="m" joint="h" kv="5" ctrlrange="0 1"/>', "actuators"),
-            ('<intvelocity name="m" joint="h" kp="9" actrange="-2 2"/>', "actuators"),
-            ('<general name="m" joint="h" dyntype="integrator"/>', "actuators"),
+            ('<general name="m" joint="h" dyntype="user"/>', "actuators"),
             ('<general name="m" joint="h" biastype="affine" biasprm="0 3 0"/>', "actuators"),
             ('<general name="m" joint="h" biastype="affine" biasprm="2 0 -1"/>', "actuators"),
             ('<position name="m" joint="h" kp="3" forcerange="-1 20"/>', "effort"),
@@ -108,9 +107,16 @@ class TestActuators:
         assert (m.actuators["p"].gear, m.actuators["p"].input_range) == (5, (-1, 4))
 
     @pytest.mark.parametrize(
-        "text", ['<position name="m" joint="h" kp="9" timeconst="0.5"/>', '<cylinder name="m" joint="h"/>']
+        ("text", "lag", "integrates", "bounds"),
+        [
+            ('<position name="m" joint="h" kp="9" timeconst="0.5"/>', 0.5, False, (None, None)),
+            ('<cylinder name="m" joint="h"/>', 1.0, False, (None, None)),
+            ('<general name="m" joint="h" dyntype="filter" dynprm="0.2" ctrlrange="0 1"/>', 0.2, False, ((0, 1), None)),
+            ('<general name="m" joint="h" dyntype="integrator" actrange="-1 2"/>', 0.0, True, (None, (-1, 2))),
+            ('<intvelocity name="m" joint="h" kp="9" actrange="-2 2"/>', 0.0, True, (None, (-2, 2))),
+        ],
     )
-    def test_filter_is_dropped_on_request(self, mjcf, text):
-        with pytest.raises(la.ModelError, match=r'model.xml:3: <\w+ name="m">: .* filter .*allow=\("activation",\)'):
-            self.load(mjcf, text)
-        assert list(self.load(mjcf, text, allow=("activation",)).actuators) == ["m"]
+    def test_filters_and_integrators(self, mjcf, text, lag, integrates, bounds):
+        actuator = self.load(mjcf, text).actuators["m"]
+        assert (actuator.lag, actuator.integrates) == (lag, integrates)
+        assert (actuator.input_range, actuator.activation_range) == bounds

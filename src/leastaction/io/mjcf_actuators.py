@@ -65,10 +65,12 @@ def add_actuators(
         if refusal is not None:
             notes.unless_allowed(refusal[0], element.error(f"the actuator {name!r} {refusal[1]}"))
             continue
-        _check_dynamics(source, notes, a, name, element)
+        dynamics = _dynamics(source, a)
         assert target is not None
         servo = _is_servo(mj, a)
         law = _servo(source, target, notes, a, name) if servo else _motor(source, notes, a, name, element)
+        if dynamics:
+            _add_dynamics(source, notes, a, law, dynamics)
         factor, (slope, shift) = law.pop("factor", 1.0), law.pop("input", (1.0, 0.0))
         label = unused(name, m.actuators)
         with located(element):
@@ -93,7 +95,8 @@ def _refusal(source: Source, target: Target | None, a: int) -> tuple[str, str] |
         return "actuators", f"has gaintype {_word(gain)}, which is not supported; only fixed is."
     if bias not in (mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtBias.mjBIAS_AFFINE):
         return "actuators", f"has biastype {_word(bias)}, which is not supported; only none and affine are."
-    if dyn not in (mujoco.mjtDyn.mjDYN_NONE, mujoco.mjtDyn.mjDYN_FILTER, mujoco.mjtDyn.mjDYN_FILTEREXACT):
+    known = (mujoco.mjtDyn.mjDYN_NONE, mujoco.mjtDyn.mjDYN_FILTER, mujoco.mjtDyn.mjDYN_FILTEREXACT)
+    if dyn not in (*known, mujoco.mjtDyn.mjDYN_INTEGRATOR):
         return "actuators", f"has dyntype {_word(dyn)}, which is not supported."
     if mj.actuator_delay[a]:
         return "actuators", "has a delay, which is not supported."
@@ -128,14 +131,49 @@ def _refused_bias(source: Source, a: int, target: Target) -> tuple[str, str] | N
     return None
 
 
-def _check_dynamics(source: Source, notes: Notes, a: int, name: str, element: Element) -> None:
-    """Refuse a filter between input and force, unless it is allowed."""
+def _dynamics(source: Source, a: int) -> dict[str, Any]:
+    """Filter or integrator between input and force."""
     import mujoco
 
-    if int(source.mj.actuator_dyntype[a]) != int(mujoco.mjtDyn.mjDYN_NONE):
-        constant = float(source.mj.actuator_dynprm[a, 0])
-        what = f"the actuator {name!r} has a filter of time constant {constant:g} s, which is not supported."
-        notes.unless_allowed("activation", element.error(what))
+    mj, kind = source.mj, mujoco.mjtDyn(int(source.mj.actuator_dyntype[a]))
+    if kind == mujoco.mjtDyn.mjDYN_NONE:
+        return {}
+    lag = float(mj.actuator_dynprm[a, 0])
+    out: dict[str, Any] = {"integrates": True} if kind == mujoco.mjtDyn.mjDYN_INTEGRATOR else {"lag": lag}
+    if mj.actuator_actlimited[a] and (lag > 0 or "integrates" in out):
+        out["activation_range"] = tuple(float(x) for x in mj.actuator_actrange[a])
+    return out
+
+
+def _add_dynamics(source: Source, notes: Notes, a: int, law: dict[str, Any], dynamics: dict[str, Any]) -> None:
+    """Put a filter or integrator before a law: bounds of inputs then hold before it, bounds of forces behind it."""
+    mj, (name, element), ends = source.mj, source.named("actuator", a), _input_range(source, a)
+    slope, shift = law.get("input", (1.0, 0.0))
+    integrates = "integrates" in dynamics
+    law |= dynamics
+    # what a motor feels is cut by the range of its force alone
+    if "kp" not in law:
+        law.pop("effort", None)
+        law.pop("input_range", None)
+        low, high = (float(x) for x in mj.actuator_forcerange[a])
+        if mj.actuator_forcelimited[a] and law["factor"]:
+            if not (high > 0 and low == -high):
+                what = f"the actuator {name!r} has a filter and forcerange {low:g} .. {high:g}, which is not symmetric."
+                notes.unless_allowed("effort", element.error(what))
+            else:
+                law["effort"] = high / abs(law["factor"])
+    elif law["kp"]:
+        law["target"] = shift
+    # an integrator adds up rates, which have no shift
+    before = 0.0 if integrates else shift
+    if np.isfinite(ends).any():
+        low, high = sorted(slope * x + before for x in ends)
+        law["input_range"] = (low, high)
+    if "activation_range" in law:
+        low, high = sorted(slope * x + shift for x in law["activation_range"])
+        law["activation_range"] = (low, high)
+    if "input" in law:
+        law["input"] = (slope, before)
 
 
 def _is_on_one_axis(source: Source, a: int) -> bool:

@@ -11,7 +11,6 @@ from leastaction.model.mechanism import LEFT_OUT
 
 ALLOW = {
     "mimic": "URDF: a joint that follows another one is coupled to it; allowed, it moves on its own",
-    "activation": "MJCF: a filter between the input of an actuator and its force; allowed, the force follows at once",
     "actuators": "MJCF: an actuator of another law, or not on one coordinate of a joint; allowed, it is dropped",
     "armature": "MJCF: armature where it has no meaning here (free joints, tendons)",
     "contacts": "MJCF: adhesion, moving surfaces; friction "

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leastaction.errors import ModelError
-from leastaction.model.checks import FloatArray, check_array, check_name, check_number, check_vector, frozen, quoted
+from leastaction.model.checks import (
+    FloatArray,
+    check_array,
+    check_flag,
+    check_name,
+    check_number,
+    check_vector,
+    frozen,
+    quoted,
+)
 from leastaction.model.elements import Actuator, Joint
 from leastaction.model.joints import Law, layout
 
@@ -37,6 +46,7 @@ def check_actuator(actuator: Actuator, joint: Joint | None) -> None:
         if low > high:
             raise ModelError(f"{where}: input_range: {low:g} is above {high:g}.")
         actuator.input_range = (low, high)
+    _check_activation(actuator, where)
     # whole number within the joint
     if isinstance(actuator.coordinate, bool) or not isinstance(actuator.coordinate, (int, np.integer)):
         raise ModelError(f"{where}: coordinate must be a whole number, got {actuator.coordinate!r}.")
@@ -46,6 +56,20 @@ def check_actuator(actuator: Actuator, joint: Joint | None) -> None:
         size = "" if joint is None else f"; joint '{joint.name}' has {joint.nv} velocity coordinates, from 0"
         raise ModelError(f"{where}: coordinate {actuator.coordinate} is out of range{size}.")
     _check_servo(actuator, joint, where)
+
+
+def _check_activation(actuator: Actuator, where: str) -> None:
+    """A filter or an integrator, with bounds in order."""
+    actuator.lag = check_number(actuator.lag, f"{where}: lag", nonnegative=True)
+    actuator.integrates = check_flag(actuator.integrates, f"{where}: integrates")
+    if actuator.lag > 0 and actuator.integrates:
+        raise ModelError(f"{where}: give a lag or integrates, not both.")
+    if actuator.activation_range is not None:
+        low, high = (float(x) for x in check_vector(actuator.activation_range, 2, f"{where}: activation_range"))
+        if low > high or not actuator.has_activation:
+            why = f"{low:g} is above {high:g}" if low > high else "it has neither a lag nor integrates"
+            raise ModelError(f"{where}: activation_range: {why}.")
+        actuator.activation_range = (low, high)
 
 
 def _checked_gear(actuator: Actuator, joint: Joint | None, where: str) -> float | FloatArray:
@@ -174,8 +198,8 @@ def servo_forces(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
     return out
 
 
-def forces_of_inputs(model: Model, inputs: Any) -> FloatArray:
-    """Generalised forces (..., nv) of inputs by actuator, or of an array (..., nu); see ``Model.actuate``."""
+def inputs_by_name(model: Model, inputs: Any) -> dict[str, FloatArray]:
+    """Inputs by actuator, of those that act on what moves, from a dict or an array (..., nu)."""
     actuators = model.mechanism.actuators
     if not isinstance(inputs, Mapping):
         array = check_array(inputs, "actuate: inputs")
@@ -191,6 +215,12 @@ def forces_of_inputs(model: Model, inputs: Any) -> FloatArray:
         if name not in actuators:
             raise ModelError(f"actuate: there is no actuator {name!r}; there are {quoted(list(actuators)[:20])}.")
         arrays[name] = check_array(value, f"actuate: actuator '{name}': inputs")
+    return arrays
+
+
+def forces_of_inputs(model: Model, inputs: Any) -> FloatArray:
+    """Generalised forces (..., nv) of inputs by actuator, or of an array (..., nu); see ``Model.actuate``."""
+    actuators, arrays = model.mechanism.actuators, inputs_by_name(model, inputs)
     shapes = {array.shape for array in arrays.values() if array.ndim}
     if len(shapes) > 1:
         raise ModelError(f"actuate: the inputs have different shapes: {sorted(shapes)}.")
@@ -213,7 +243,8 @@ def slopes_of_inputs(model: Model, inputs: FloatArray) -> FloatArray:
         if not _moves(actuator, model):
             continue
         value, gain = inputs[:, k], 1.0
-        low, high = actuator.input_range if bounded and actuator.input_range is not None else (-np.inf, np.inf)
+        cut = bounded and not actuator.has_activation and actuator.input_range is not None
+        low, high = actuator.input_range if cut and actuator.input_range else (-np.inf, np.inf)
         if actuator.is_servo:
             gain = actuator.kp if actuator.kp > 0 else actuator.kd
         elif bounded and actuator.effort is not None:
@@ -230,7 +261,8 @@ def _moves(actuator: Actuator, model: Model) -> bool:
 
 def _push(actuator: Actuator, value: FloatArray, bounded: bool) -> FloatArray:
     """What an input adds to the force before the gear."""
-    if bounded and actuator.input_range is not None:
+    # what an activation follows was cut before
+    if bounded and actuator.input_range is not None and not actuator.has_activation:
         value = np.clip(value, *actuator.input_range)
     if actuator.is_servo:
         gain = actuator.kp if actuator.kp > 0 else actuator.kd

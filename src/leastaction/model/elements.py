@@ -246,6 +246,9 @@ class Actuator(Record):
         target: where a servo pulls as long as its input says nothing else, metres or radians behind the gear.
         input_range: (low, high) that inputs are cut to where limits are enforced, or None.
         tendon: tendon name, or "".
+        lag: time constant of a filter between input and force, seconds; 0 is none.
+        integrates: whether the input is a rate that is added up before it acts.
+        activation_range: (low, high) that the result of the filter or integrator is cut to, or None.
     """
 
     name: str
@@ -258,6 +261,14 @@ class Actuator(Record):
     target: float = 0.0
     input_range: tuple[float, float] | None = None
     tendon: str = ""
+    lag: float = 0.0
+    integrates: bool = False
+    activation_range: tuple[float, float] | None = None
+
+    @property
+    def has_activation(self) -> bool:
+        """Whether a filter or integrator stands between input and force."""
+        return self.lag > 0 or self.integrates
 
     @property
     def is_servo(self) -> bool:

@@ -373,12 +373,16 @@ class Mechanism(Record):
         kd: float = 0.0,
         target: float = 0.0,
         input_range: tuple[float, float] | None = None,
+        lag: float = 0.0,
+        integrates: bool = False,
+        activation_range: tuple[float, float] | None = None,
     ) -> Actuator:
         """Add a motor on a tendon or a joint's velocity coordinate, or with a gain kp or kd a servo; see `Actuator`."""
         if name in self.actuators:
             raise ModelError(f"actuator '{name}': there is already an actuator of this name.")
         given: Any = gear
         actuator = Actuator(name, joint, given, coordinate, effort, kp, kd, target, input_range, tendon)
+        actuator.lag, actuator.integrates, actuator.activation_range = lag, integrates, activation_range
         check_actuator(actuator, self.joints.get(joint) if isinstance(joint, str) else None)
         self.actuators[name] = actuator
         return actuator

@@ -375,6 +375,9 @@ def _actuator_to_dict(actuator: Actuator) -> dict[str, Any]:
         "kd": actuator.kd,
         "target": actuator.target,
         **({} if actuator.input_range is None else {"input_range": list(actuator.input_range)}),
+        **({"lag": actuator.lag} if actuator.lag else {}),
+        **({"integrates": True} if actuator.integrates else {}),
+        **({} if actuator.activation_range is None else {"activation_range": list(actuator.activation_range)}),
     }
 
 
@@ -392,6 +395,9 @@ def _read_actuator(out: Mechanism, reader: Reader) -> None:
         "kd": reader.number("kd", 0.0),
         "target": reader.number("target", 0.0),
         "input_range": reader.array("input_range", (2,), None),
+        "lag": reader.number("lag", 0.0),
+        "integrates": reader.flag("integrates", False),
+        "activation_range": reader.array("activation_range", (2,), None),
     }
     reader.finish()
     with reader.here():

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.errors import ModelError
+from leastaction.errors import ModelError, UnsupportedError
 from leastaction.jit.callbacks import control_callback, is_compiled
 from leastaction.methods.base import Control
-from leastaction.model.checks import FloatArray, check_array
+from leastaction.model.activation import activated, followed, with_activations
+from leastaction.model.checks import FloatArray, check_array, quoted
 from leastaction.model.model import Model, State
 
 
-def given_control(model: Model, control: Any, ctrl: Any, steps: int | None, where: str) -> Any:
+def given_control(
+    model: Model, control: Any, ctrl: Any, steps: int | None, where: str, times: FloatArray | None = None
+) -> Any:
     """A control or inputs of actuators as a user gives them: None, an array with a row for each step, or a function.
 
     Args:
@@ -23,15 +26,25 @@ def given_control(model: Model, control: Any, ctrl: Any, steps: int | None, wher
         ctrl: see ``simulate``.
         steps: number of steps, or None where it is not known.
         where: who asks, for errors.
+        times: (steps + 1,) of the steps from the start of a run on; None where they are not known, or it goes on.
     """
     if control is not None and ctrl is not None:
         raise ModelError(f"{where}: give control= or ctrl=, not both; model.actuate(inputs) can be added to a control.")
     if ctrl is not None:
         if is_compiled(ctrl):
             raise ModelError(f"{where}: ctrl: a cfunc gives generalised forces; give it to control=.")
-        if callable(ctrl):
-            return lambda t, state: model.actuate(_returned_inputs(ctrl(t, state), model.nu))
-        forces = model.actuate(ctrl)
+        lagging = activated(model)
+        if lagging and where == "resume":
+            raise UnsupportedError(
+                f"resume: {quoted(list(lagging))} have activations, which a run does not keep; simulate in one go, or "
+                "give control=."
+            )
+        if callable(ctrl) or (lagging and times is None):
+            function = ctrl if callable(ctrl) else lambda t, state: ctrl
+            asked = lambda t, state: _returned_inputs(function(t, state), model.nu)  # noqa: E731
+            asked = followed(model, asked) if lagging else asked
+            return lambda t, state: model.actuate(asked(t, state))
+        forces = model.actuate(with_activations(model, ctrl, times) if lagging and times is not None else ctrl)
         if forces.ndim > 1 and steps is not None and forces.shape[-2] != steps:
             raise ModelError(
                 f"{where}: ctrl has {forces.shape[-2]} rows for {steps} steps; give each actuator one number, or one "

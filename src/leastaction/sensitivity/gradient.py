@@ -18,6 +18,7 @@ from leastaction.methods.closing import row_count
 from leastaction.methods.parameters import PARAMETERS, columns
 from leastaction.methods.reverse import Reverse
 from leastaction.methods.tangent import start_projector
+from leastaction.model.activation import inputs_behind, with_activations
 from leastaction.model.actuation import slopes_of_inputs
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.model import Model, State, check_model
@@ -100,7 +101,12 @@ def gradient(
         if controls is not None:
             raise ModelError("gradient: give controls or ctrl=, not both.")
         ctrl = check_rows(ctrl, model.nu, "gradient: ctrl")
-        controls = model.actuate(ctrl)
+        rows = (
+            np.broadcast_to(np.asarray(dt, dtype=float), len(ctrl)) if np.ndim(dt) == 0 else np.asarray(dt, dtype=float)
+        )
+        times = np.concatenate([[0.0], np.cumsum(rows)])
+        acts = _activations(model, ctrl, times)
+        controls = model.actuate(acts)
     elif "ctrl" in asked:
         raise ModelError('gradient: "ctrl" is a parameter where ctrl= is given.')
     # inputs act through the controls
@@ -124,8 +130,20 @@ def gradient(
     if not np.isfinite(value) or not all(np.isfinite(each).all() for each in _arrays(by)):
         raise ConvergenceError("gradient: the numbers are not finite; take a smaller dt, or check the objective.")
     if "ctrl" in asked:
-        by["ctrl"] = np.einsum("kuv,kv->ku", slopes_of_inputs(model, ctrl), by["controls"])
+        by_acts = np.einsum("kuv,kv->ku", slopes_of_inputs(model, acts), by["controls"])
+        by["ctrl"] = inputs_behind(model, ctrl, acts, by_acts, times)
     return Gradient(value, {name: by[name] for name in asked}, end)
+
+
+def _activations(model: Model, ctrl: FloatArray, times: FloatArray) -> FloatArray:
+    """Inputs (steps, nu) with activations in place of those that they follow."""
+    if len(times) != len(ctrl) + 1:
+        raise ModelError(f"gradient: {len(times) - 1} steps in dt, {len(ctrl)} rows of ctrl.")
+    found, out = with_activations(model, ctrl, times), ctrl.copy()
+    for u, name in enumerate(model.mechanism.actuators):
+        if name in found:
+            out[:, u] = found[name]
+    return out
 
 
 def check_rows(value: Any, width: int, what: str) -> FloatArray:
