@@ -55,9 +55,10 @@ class Probe:
     def __call__(self, xi: np.ndarray, p: np.ndarray | None = None) -> dict[str, np.ndarray]:
         n = self.model.nv
         out = {"r": np.zeros(n), "pn": np.zeros(n), "y": np.zeros(n), "dense": np.zeros(n), "J": np.zeros((n, n))}
-        inside = trapezoid_step.probe(
-            self.model.system, self.form == "printed", 0.0, self.h, self.x, np.zeros(n) if p is None else p,
-            np.zeros(n), self.active, xi, *out.values(),
+        start = trapezoid_step.State(self.x, np.zeros(n) if p is None else p, *np.zeros((2, n)), np.zeros(1, int))
+        inside = trapezoid_step.trapezoid_probe(
+            self.model.system, self.form == "printed", start, 0.0, self.h, np.zeros(n), self.active, xi,
+            trapezoid_step.Probe(**out),
         )  # fmt: skip
         assert inside
         return out

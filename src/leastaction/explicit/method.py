@@ -54,14 +54,17 @@ class Explicit(Method):
     ) -> Chunk:
         """All steps in one compiled call."""
         from leastaction.explicit import step as explicit_step
+        from leastaction.solve.rollout import Drive, Out
 
         rows = saved_rows(k, steps, every)
         q, v = np.zeros((rows, model.nq)), np.zeros((rows, model.nv))
         address = control.callback.address if control.callback else 0
+        drive = Drive(
+            clock.uniform, clock.table(k, steps), k, steps, every, False, control.array[k : k + steps, None], address
+        )
         done, status = explicit_step.explicit_rollout(
-            model.system, self.butcher, clock.uniform, clock.table(k, steps), k, memory["x"], memory["u"], steps, every,
-            control.array[k : k + steps], address, q, v,
-        )  # fmt: skip
+            model.system, self.butcher, memory["x"], memory["u"], drive, Out(q, v)
+        )
         rows = saved_rows(k, done, every)
         return Chunk(done, failure_of(status), q[:rows], v[:rows], {"evaluations": done * self.evaluations})
 

@@ -8,125 +8,153 @@ inverse of dexp, and retracts at the end, so no joint ever meets a singularity.
 # mypy: ignore-errors
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from leastaction.dynamics.forward import acceleration, make_work
+from leastaction.dynamics.forward import Work, acceleration, make_work
 from leastaction.jit.calls import call_control
-from leastaction.jit.decorators import entry, sweep
+from leastaction.jit.decorators import entry, kernel, memory, sweep
 from leastaction.jit.status import DONE, LEFT_SPLINE, NOT_FINITE, SINGULAR_LOOPS
-from leastaction.solve.clock import tick
-from leastaction.spatial._source.so3 import dexp_inv_times, quat_exp, quat_mul, quat_normalize
+from leastaction.solve.counts import TOTALS
+from leastaction.solve.rollout import never_undone, rollout
 from leastaction.tree.arrays import all_finite, copy
-from leastaction.tree.coordinates import get3, positions_out, put3, rates_out
-from leastaction.tree.layout import BALL, IU, IX, KIND
+from leastaction.tree.coordinates import positions_out, rates_out
+from leastaction.tree.layout import Floats, Ints, System
+from leastaction.tree.retraction import local_rates, retract
 from leastaction.tree.splines import on_splines
 
-# What a rollout returns besides the number of steps done.
+
+class Scratch(NamedTuple):
+    """Stages ks (s, 2, nu): rates of xi and of u; xi, udot, u, last_u (nu,) and x, last_x (nx,): stage, last state."""
+
+    ks: Floats
+    xi: Floats
+    udot: Floats
+    u: Floats
+    last_u: Floats
+    x: Floats
+    last_x: Floats
+
+
+class Step(NamedTuple):
+    """Everything of one step from x (nx,) and u (nu,), which move on in place.
+
+    butcher (s + 1, s + 1): c in the first column, b in the last row; of size zero for semi-implicit Euler.
+    """
+
+    system: System
+    butcher: Floats
+    x: Floats
+    u: Floats
+    t: float
+    h: float
+    control: Floats
+    f: Work
+    scratch: Scratch
+    count: Ints
+
+
+@memory
+def make_scratch(stages, nx, nu):
+    """Vectors of a step."""
+    return Scratch(
+        np.zeros((stages, 2, nu)), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nx), np.zeros(nx)
+    )
+
+
+@kernel
+def at(b, t, h, active):
+    """The step at a time."""
+    return Step(b.system, b.butcher, b.x, b.u, t, h, b.control, b.f, b.scratch, b.count)
+
+
+@kernel
+def begin(step):
+    """Remember the state."""
+    copy(step.x, step.scratch.last_x)
+    copy(step.u, step.scratch.last_u)
+    return DONE
 
 
 @sweep
-def retract(tree, x0, xi, x):
-    """x = x0 moved by the local coordinates xi."""
-    for i in range(1, tree.rows.shape[0]):
-        k, d = tree.rows[i, IX], tree.rows[i, IU]
-        if tree.rows[i, KIND] == BALL:
-            q = quat_mul((x0[k], x0[k + 1], x0[k + 2], x0[k + 3]), quat_exp(get3(xi, d)))
-            q = quat_normalize(q)
-            for e in range(4):
-                x[k + e] = q[e]
-        else:
-            x[k] = x0[k] + xi[d]
-
-
-@sweep
-def local_rates(tree, xi, u, out):
-    """Rates of the local coordinates: u, and dexp_right(xi)^-1 u for a ball."""
-    for i in range(1, tree.rows.shape[0]):
-        d = tree.rows[i, IU]
-        if tree.rows[i, KIND] == BALL:
-            back = get3(xi, d)
-            put3(out, d, dexp_inv_times((-back[0], -back[1], -back[2]), get3(u, d)))
-        else:
-            out[d] = u[d]
-
-
-@sweep
-def euler_step(system, t, dt, x, u, control, w, udot, xi):
+def euler_step(step):
     """Semi-implicit Euler: new rates from the old position, new position from the new rates."""
-    good = acceleration(system, t, x, u, control, w, udot)
+    x, u, v = step.x, step.u, step.scratch
+    good = acceleration(step.system, step.t, x, u, step.control[0], step.f, v.udot)
     for d in range(u.size):
-        u[d] += dt * udot[d]
-        xi[d] = dt * u[d]
-    retract(system.tree, x, xi, x)
+        u[d] += step.h * v.udot[d]
+        v.xi[d] = step.h * u[d]
+    retract(step.system.tree, x, v.xi, x)
     return good
 
 
 @sweep
-def runge_kutta_step(system, butcher, t, dt, x, u, control, w, ks, xi, stage_x, stage_u):
-    """One step of the explicit method with Butcher table (stages + 1, stages + 1): c in the first column, b last."""
-    tree, s = system.tree, butcher.shape[0] - 1
-    good = True
+def runge_kutta_step(step):
+    """One step of the explicit method with its Butcher table."""
+    system, butcher, v, ks, u, h = step.system, step.butcher, step.scratch, step.scratch.ks, step.u, step.h
+    s, good = butcher.shape[0] - 1, True
     for i in range(s + 1):
         # stage value, or the new state in the last pass
         for d in range(u.size):
-            xi[d] = 0.0
-            stage_u[d] = u[d]
+            v.xi[d] = 0.0
+            v.u[d] = u[d]
             for j in range(min(i, s)):
-                xi[d] += dt * butcher[i, j + 1] * ks[j, 0, d]
-                stage_u[d] += dt * butcher[i, j + 1] * ks[j, 1, d]
-        retract(tree, x, xi, stage_x)
+                v.xi[d] += h * butcher[i, j + 1] * ks[j, 0, d]
+                v.u[d] += h * butcher[i, j + 1] * ks[j, 1, d]
+        retract(system.tree, step.x, v.xi, v.x)
         if i < s:
-            local_rates(tree, xi, stage_u, ks[i, 0])
-            good = acceleration(system, t + butcher[i, 0] * dt, stage_x, stage_u, control, w, ks[i, 1]) and good
-    copy(stage_x, x)
-    copy(stage_u, u)
+            local_rates(system.tree, v.xi, v.u, ks[i, 0])
+            t = step.t + butcher[i, 0] * h
+            good = acceleration(system, t, v.x, v.u, step.control[0], step.f, ks[i, 1]) and good
+    copy(v.x, step.x)
+    copy(v.u, step.u)
     return good
 
 
-@entry
-def explicit_rollout(system, butcher, uniform, clock, k0, x, u, steps, every, controls, address, out_q, out_v):
-    """Advance x, u in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
+@kernel
+def solve(step):
+    """The step; a state that is not finite, or has left a spline, is never handed out."""
+    good = euler_step(step) if step.butcher.shape[0] == 0 else runge_kutta_step(step)
+    finite = all_finite(step.x) and all_finite(step.u)
+    inside = on_splines(step.system.tree.splines, step.system.tree, step.x)
+    if good and finite and inside:
+        return DONE
+    copy(step.scratch.last_x, step.x)
+    copy(step.scratch.last_u, step.u)
+    return (SINGULAR_LOOPS if inside else LEFT_SPLINE) if finite else NOT_FINITE
 
-    butcher of size zero means semi-implicit Euler. uniform and clock are those of ``tick``. controls is (steps, nv) or
-    (0, nv); address is a control function or 0; both are sampled at the start of a step and held. Returns (steps done,
-    status); after a failure x, u are the last good state.
-    """
+
+@kernel
+def end(step):
+    """The state stands already."""
+    return DONE
+
+
+@kernel
+def see(step, t, q, v):
+    """The user's state."""
+    positions_out(step.system.coordinates, step.x, q)
+    rates_out(step.system.coordinates, step.x, step.u, v)
+    return True
+
+
+roll = rollout(at=at, begin=begin, solve=solve, end=end, see=see, undo=never_undone)
+
+
+@kernel
+def roll_from(system, butcher, x, u, control, f, scratch, count, drive, out):
+    """The rollout; the tuple is put together where references are not counted."""
+    return roll(Step(system, butcher, x, u, 0.0, 0.0, control, f, scratch, count), drive, out)
+
+
+@entry
+def explicit_rollout(system, butcher, x, u, drive, out):
+    """Steps from x, u, see ``solve.rollout``; both move on in place. butcher: see ``Step``."""
     nu = u.size
-    w = make_work(system, x)
-    s = max(butcher.shape[0] - 1, 1)
-    ks = np.empty((s, 2, nu))
-    xi, udot, stage_u, last_u, control = np.empty(nu), np.empty(nu), np.empty(nu), np.empty(nu), np.empty(nu)
-    stage_x, last_x = np.empty(x.size), np.empty(x.size)
-    saved = 0
-    for d in range(nu):
-        control[d] = 0.0
-    for k in range(steps):
-        t, dt = tick(uniform, clock, k0, k)
-        copy(x, last_x)
-        copy(u, last_u)
-        # control of this step
-        if address != 0:
-            positions_out(system.coordinates, x, w.q)
-            rates_out(system.coordinates, x, u, w.v)
-            call_control(address, t, w.q, w.v, control)
-        elif controls.shape[0] > 0:
-            copy(controls[k], control)
-        # step
-        if butcher.shape[0] == 0:
-            good = euler_step(system, t, dt, x, u, control, w, udot, xi)
-        else:
-            good = runge_kutta_step(system, butcher, t, dt, x, u, control, w, ks, xi, stage_x, stage_u)
-        # a state that is not finite is never handed out
-        finite, inside = all_finite(x) and all_finite(u), on_splines(system.tree.splines, system.tree, x)
-        if not (good and finite and inside):
-            copy(last_x, x)
-            copy(last_u, u)
-            return k, (SINGULAR_LOOPS if inside else LEFT_SPLINE) if finite else NOT_FINITE
-        if (k0 + k + 1) % every == 0:
-            positions_out(system.coordinates, x, out_q[saved])
-            rates_out(system.coordinates, x, u, out_v[saved])
-            saved += 1
-    return steps, DONE
+    f, v = make_work(system, x), make_scratch(max(butcher.shape[0] - 1, 1), x.size, nu)
+    count = np.zeros(TOTALS + out.q.shape[0], np.int64)
+    return roll_from(system, butcher, x, u, np.zeros((1, nu)), f, v, count, drive, out)
 
 
 @entry

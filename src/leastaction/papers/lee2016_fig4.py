@@ -70,12 +70,13 @@ def _residuals(model: Model, state: State, name: str, most: int = 30) -> list[fl
 
     n = model.nv
     memory = LieTrapezoid(form="printed").start(model, state)
-    x, p = memory["x"], memory["p"]
-    xi, r, pn, y, dense, J = -x, np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((n, n))
+    start = trapezoid_step.State._make(memory[name] for name in trapezoid_step.State._fields)
+    xi, r, pn, y, dense, J = -memory["x"], np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((n, n))
+    out, none = trapezoid_step.Probe(r, pn, y, dense, J), np.zeros(n)
     M = mass_matrix(model, state.q)
     sizes: list[float] = []
     while len(sizes) < most:
-        trapezoid_step.probe(model.system, True, 0.0, _DT, x, p, np.zeros(n), False, xi, r, pn, y, dense, J)
+        trapezoid_step.trapezoid_probe(model.system, True, start, 0.0, _DT, none, False, xi, out)
         sizes.append(float(np.abs(r).max()))
         # until rounding rules
         if len(sizes) > 2 and sizes[-1] >= 0.5 * sizes[-2] and sizes[-1] < 1e-9 * sizes[0]:

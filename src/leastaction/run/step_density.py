@@ -20,13 +20,13 @@ import math
 import numpy as np
 
 from leastaction.dynamics.forward import acceleration, make_work
-from leastaction.explicit.step import retract
 from leastaction.jit.decorators import entry, sweep
 from leastaction.jit.lanes import ld3, ld6
 from leastaction.spatial._source.vector import dot6, inertia_times
 from leastaction.tree.coordinates import positions_in, rates_in
 from leastaction.tree.kinematics import inertias, kinematics, velocities
 from leastaction.tree.layout import MASS
+from leastaction.tree.retraction import retract
 
 # Distance of the points, as a share of the step that the acceleration alone would ask for.
 SHARE = 1.0e-3

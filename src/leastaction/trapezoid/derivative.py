@@ -56,9 +56,8 @@ class _Tables:
         S0, S1, self.x1, self.u, self.u1 = (
             np.zeros((nu, 6)), np.zeros((nu, 6)), np.zeros(model.nq), np.zeros(nu), np.zeros(nu),
         )  # fmt: skip
-        trapezoid_linear.step_tables(
-            model.system, step.printed, step.dt, step.x, step.xi, P, P1, S0, S1, Z, b, mu, B, self.x1, self.u, self.u1
-        )
+        tables = trapezoid_linear.Tables(P, P1, S0, S1, Z, b, mu, B, self.x1, self.u, self.u1)
+        trapezoid_linear.trapezoid_tables(model.system, step.printed, step.dt, step.x, step.xi, tables)
         # the end about the origin of the start
         P1[:, 9:] += P[0, 9:] - P1[0, 9:]
         self.P, self.P1, self.S0, self.S1, self.Z, self.mu, self.B = P, P1, S0.T, S1.T, Z, mu, B.reshape(n, 6, 6)
@@ -263,7 +262,7 @@ def _parameters(tables: _Tables, parts: list[Column]) -> tuple[FloatArray, Float
         dynamics_parameters.momenta_of(model.system, consts, x, u, p)
         momenta.append(p)
     R, P = np.zeros((k, n)), np.zeros((k, n))
-    trapezoid_linear.residuals(
+    trapezoid_linear.trapezoid_residuals(
         model.system, step.printed, consts, step.t, step.dt, step.x, momenta[0], step.xi, controls, R, P
     )
     model.raise_pending()

@@ -98,19 +98,23 @@ class LieTrapezoid(Method):
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control
     ) -> Chunk:
         """All steps in one compiled call."""
+        from leastaction.solve.rollout import Drive, Out
+        from leastaction.trapezoid import quasi as trapezoid_quasi
         from leastaction.trapezoid import step as trapezoid_step
 
         rows = saved_rows(k, steps, every)
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
-        passive = model.system.passive
-        done, status = trapezoid_step.rollout(
-            model.system, self.form == "printed", _SOLVERS.index(type(self.solver)),
-            self.solver.iterations if isinstance(self.solver, Broyden) else 0, clock.uniform, clock.table(k, steps), k,
-            memory["x"], memory["p"], memory["last"], memory["before"], memory["known"], steps, every,
-            control.array[k : k + steps], control.callback.address if control.callback else 0,
-            bool(len(passive.screw) or len(passive.ball) or len(passive.free)), _GUESSES[self.guess],
-            self.solver.tolerance, self.solver.iterations, q, v, count,
+        passive, kind = model.system.passive, _SOLVERS.index(type(self.solver))
+        drive = Drive(
+            clock.uniform, clock.table(k, steps), k, steps, every,
+            bool(len(passive.screw) or len(passive.ball) or len(passive.free)), control.array[k : k + steps, None],
+            control.callback.address if control.callback else 0,
         )  # fmt: skip
+        state = trapezoid_step.State._make(memory[name] for name in trapezoid_step.State._fields)
+        solver = trapezoid_step.Solver(kind, _GUESSES[self.guess], self.solver.tolerance, self.solver.iterations)
+        # Newton's method has a program of its own, which knows nothing of the others
+        roll = trapezoid_quasi.trapezoid_rollout_by if kind else trapezoid_step.trapezoid_rollout
+        done, status = roll(model.system, self.form == "printed", state, solver, drive, Out(q, v), count)
         rows = saved_rows(k, done, every)
         return counted_chunk(done, self._failure(status, int(count[LAST])), q[:rows], v[:rows], count)
 

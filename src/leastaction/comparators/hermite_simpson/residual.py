@@ -27,7 +27,6 @@ from typing import NamedTuple
 import numpy as np
 
 from leastaction.dynamics.forward import acceleration
-from leastaction.explicit.step import local_rates, retract
 from leastaction.forces.bodies import body_forces
 from leastaction.forces.joints import ball_stiffness, joint_forces
 from leastaction.jit.calls import call_law
@@ -51,6 +50,7 @@ from leastaction.tree.coordinates import forces_in, free_rotation, get3, positio
 from leastaction.tree.derivatives import inverse_dynamics_derivatives, subtree_bias
 from leastaction.tree.kinematics import add_armature, inward, outward
 from leastaction.tree.layout import BALL, IU, KIND, Floats, Ints
+from leastaction.tree.retraction import local_rates, retract
 from leastaction.tree.splines import spline_derivatives
 
 # A rotation of 270 degrees in one step is a failed step.
