@@ -15,8 +15,7 @@ MOST = 12
 """Parameters that a compiled function may have."""
 
 WIDER = {
-    "comparators": 5, "contact": 13, "dynamics": 2, "galerkin": 14, "implicit": 11, "loops": 1, "maximal": 27,
-    "tree": 1,
+    "comparators": 5, "contact": 13, "dynamics": 2, "galerkin": 14, "loops": 1, "maximal": 27, "tree": 1,
 }  # fmt: skip
 """Functions of a room that have more. The numbers may only fall."""
 

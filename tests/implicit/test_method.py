@@ -9,6 +9,7 @@ import pytest
 
 import leastaction as la
 from leastaction.dynamics import entries
+from leastaction.implicit import stage as implicit_stage
 from leastaction.implicit import step as implicit_step
 from leastaction.implicit.method import EULER_CHARTS, chart_codes, one_form
 from leastaction.model.configuration import difference, retract
@@ -80,7 +81,8 @@ def test_the_matrix_of_a_stage_is_the_derivative_of_its_residual(chart):
 
     def probe(xi):
         r, H, Kx, Ku = np.zeros(n), *(np.zeros((n, n)) for _ in range(3))
-        assert implicit_step.stage_probe(one_form(model), charts, 0.2, gh, x, xi, xih, u, tau, none, none, r, H, Kx, Ku)
+        known = implicit_stage.Known(one_form(model), charts, 0.2, gh, x, xih, u, tau)
+        assert implicit_step.stage_probe(known, xi, none, none, implicit_step.Probe(r, H, Kx, Ku))
         return r, H
 
     H = probe(xi)[1]

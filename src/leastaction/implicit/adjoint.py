@@ -26,17 +26,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.dynamics.forward import make_work
-from leastaction.forces.columns import make_columns
-from leastaction.implicit.stage import dynamics_derivatives, evaluate_stage, make_stage, matrix
-from leastaction.implicit.step import ALPHA, BDF2, SDIRK2, two_step
+from leastaction.dynamics.forward import Work, make_work
+from leastaction.forces.columns import Columns, make_columns
+from leastaction.implicit.stage import Known, Stage, dynamics_derivatives, evaluate_stage, make_stage, matrix
+from leastaction.implicit.step import ALPHA, BDF2, SDIRK2, Trace, two_step
 from leastaction.jit.decorators import entry, sweep
 from leastaction.solve.dense import lu_factor
 from leastaction.tree.arrays import copy
 from leastaction.tree.blocks import block_inverse, block_size, block_times
 from leastaction.tree.charts import EXP, base_blocks, chart_blocks, other_coordinates, start_coordinates
 from leastaction.tree.coordinates import rates_out
-from leastaction.tree.layout import BALL, IU, KIND, Floats
+from leastaction.tree.layout import BALL, IU, KIND, Floats, System
 
 
 class Record(NamedTuple):
@@ -76,12 +76,42 @@ def add_transposed(tree, s, A, x, out):
             out[d + c] += s * t
 
 
+class Pull(NamedTuple):
+    """Multipliers (nu,) of a stage: lx, lu, l of its end, z of its residual, and what it hands to its start."""
+
+    lx: Floats
+    lu: Floats
+    l: Floats
+    z: Floats
+    to_x0: Floats
+    to_xih: Floats
+    to_uh: Floats
+
+
+class Back(NamedTuple):
+    """Everything of the way back: lx, lu (steps+2, nu) and by_control (steps, nv) are written, v (11, nu) scratch."""
+
+    system: System
+    trace: Trace
+    lx: Floats
+    lu: Floats
+    by_control: Floats
+    record: Record
+    control: Floats
+    v: Floats
+    s: Stage
+    f: Work
+    w: Columns
+
+
 @sweep
-def adjoint_stage(system, chart, t, gh, x0, xih, uh, control, lx, lu, l, z, to_x0, to_xih, to_uh, s, f, w):
+def adjoint_stage(known, pull, s, f, w):
     """Equations (11) and (12) at s.xi; adds to ``to_x0`` and sets z, to_xih, to_uh. False if H is singular."""
-    tree, nu = system.tree, uh.size
-    evaluate_stage(system, chart, t, gh, x0, xih, uh, control, s, f, None)
-    dynamics_derivatives(system, t, s, f, w, True)
+    system, chart, gh = known.system, known.chart, known.gh
+    tree, nu, z, to_xih, to_uh = system.tree, known.uh.size, pull.z, pull.to_xih, pull.to_uh
+    lx, lu, l, to_x0 = pull.lx, pull.lu, pull.l, pull.to_x0
+    evaluate_stage(known, s, f, None)
+    dynamics_derivatives(system, known.t, s, f, w, True)
     matrix(tree, gh, s)
     if not lu_factor(s.H, s.swaps):
         return False
@@ -152,8 +182,10 @@ def keep_stage(record, k, j, t, z, s):
 
 
 @sweep
-def backward_step(system, double, two, t, h, past_h, k, control, trace, lx, lu, by_control, record, v, s, f, w):
+def backward_step(back, double, two, t, h, past_h, k):
     """Step k of a trace: ``double`` one of SDIRK2, ``two`` one of BDF2, else of BDF1. False if H is singular."""
+    system, trace, lx, lu, by_control = back.system, back.trace, back.lx, back.lu, back.by_control
+    record, control, v, s, f, w = back.record, back.control, back.v, back.s, back.f, back.w
     tree, nu, coordinates = system.tree, control.size, system.coordinates
     x0, u0, chart = trace.x[k + 1], trace.u[k + 1], trace.chart[k]
     xi0, xih, uh, z, to_xih, to_uh, none, xip, l0 = v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8]
@@ -183,9 +215,8 @@ def backward_step(system, double, two, t, h, past_h, k, control, trace, lx, lu, 
             uh[d] = c0 * u0[d] + c1 * s.v0[d]
     # last stage
     copy(trace.xi[k, 1], s.xi)
-    if not adjoint_stage(
-        system, chart, t + h, gh, x0, xih, uh, control, lx[k + 2], lu[k + 2], none, z, lx[k + 1], to_xih, to_uh, s, f, w
-    ):
+    pull = Pull(lx[k + 2], lu[k + 2], none, z, lx[k + 1], to_xih, to_uh)
+    if not adjoint_stage(Known(system, chart, t + h, gh, x0, xih, uh, control), pull, s, f, w):
         return False
     keep_stage(record, k, 1, t + h, z, s)
     rates_out(coordinates, s.x, z, by_control[k])
@@ -201,9 +232,8 @@ def backward_step(system, double, two, t, h, past_h, k, control, trace, lx, lu, 
         copy(xi0, xih)
         copy(u0, uh)
         copy(xip, s.xi)
-        if not adjoint_stage(
-            system, chart, t + gh, gh, x0, xih, uh, control, none, v[10], v[9], z, lx[k + 1], to_xih, to_uh, s, f, w
-        ):
+        pull = Pull(none, v[10], v[9], z, lx[k + 1], to_xih, to_uh)
+        if not adjoint_stage(Known(system, chart, t + gh, gh, x0, xih, uh, control), pull, s, f, w):
             return False
         keep_stage(record, k, 0, t + gh, z, s)
         rates_out(coordinates, s.x, z, s.v1)
@@ -229,16 +259,13 @@ def backward(system, method, known, times, past_h, controls, trace, lx, lu, by_c
     x = trace.x[0]
     steps, nu = times.shape[0], system.tree.rates.shape[0]
     f, s, w, v = make_work(system, x), make_stage(system.tree, x.size), make_columns(system), np.zeros((11, nu))
-    control = np.zeros(nu)
+    back = Back(system, trace, lx, lu, by_control, record, np.zeros(nu), v, s, f, w)
     for k in range(steps - 1, -1, -1):
         old = known or k > 0
         double = method == SDIRK2 or (method == BDF2 and not old)
         before = times[k - 1, 1] if k > 0 else past_h
         if controls.shape[0] > 0:
-            copy(controls[k], control)
-        if not backward_step(
-            system, double, method == BDF2 and old, times[k, 0], times[k, 1], before, k, control, trace, lx, lu,
-            by_control, record, v, s, f, w,
-        ):  # fmt: skip
+            copy(controls[k], back.control)
+        if not backward_step(back, double, method == BDF2 and old, times[k, 0], times[k, 1], before, k):
             return k
     return -1

@@ -12,7 +12,7 @@ springs) conjugate gradients do not apply, and their stabilised biconjugate form
 
     K, D     (6 m nf, 6 m)  laws of all forces, m bodies each        how   (nf,)     see ``force_law``
     spans    (n+1, 2)       rates of a row                           block (nu, 2)   rates that share a joint block
-    vectors  (10, nu)       of the iterations
+    vectors  (10, nu)       of the iterations      chart (n+1,)  the exponential one for all
 """
 
 # mypy: ignore-errors
@@ -23,17 +23,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.dynamics.forward import make_work
+from leastaction.dynamics.forward import Work, make_work
 from leastaction.dynamics.redmax_solve import expand_held, factorise_held, reduce_held, start_inertia
 from leastaction.forces.bodies import link_frame, most_bodies
-from leastaction.forces.columns import add_joint_derivatives, force_law, make_columns, part_times, seen_from
-from leastaction.implicit.stage import dynamics, make_stage
-from leastaction.jit.calls import call_control
+from leastaction.forces.columns import Columns, add_joint_derivatives, force_law, make_columns, part_times, seen_from
+from leastaction.implicit.stage import Stage, dynamics, make_stage
 from leastaction.jit.decorators import entry, kernel, memory, sweep
 from leastaction.jit.lanes import ld3, ld6, st6
 from leastaction.jit.status import DONE, NOT_CONVERGED, NOT_FINITE
-from leastaction.solve.clock import tick
-from leastaction.solve.counts import EVALUATIONS, ITERATIONS, LAST, MOST, TOTALS
+from leastaction.solve.counts import EVALUATIONS, ITERATIONS, LAST, MOST
+from leastaction.solve.rollout import never_undone, rollout
 from leastaction.spatial._source.vector import (
     ad,
     add3,
@@ -52,9 +51,7 @@ from leastaction.tree.arrays import all_finite, copy, scalar_product
 from leastaction.tree.charts import EXP, place_coordinates
 from leastaction.tree.coordinates import positions_out, rates_out
 from leastaction.tree.kinematics import inward, velocities
-from leastaction.tree.layout import BALL, IU, KIND, MASS, PARENT, Floats, Ints
-
-# What a rollout returns besides the number of steps done.
+from leastaction.tree.layout import BALL, IU, KIND, MASS, PARENT, Floats, Ints, System
 
 
 class GradientWork(NamedTuple):
@@ -76,6 +73,7 @@ class GradientWork(NamedTuple):
     extra: Floats
     y: Floats
     vectors: Floats
+    chart: Ints
 
 
 @memory
@@ -97,7 +95,7 @@ def make_gradient_work(system):
     return GradientWork(
         np.zeros((m * nf, m)), np.zeros((m * nf, m)), np.zeros(nf, np.int64), np.zeros((n, 12)), np.zeros((n, 6)),
         np.zeros((n, 6)), np.zeros((n, 36)), np.zeros((nu, 13)), np.zeros((n, 6)), np.zeros((n, 6)), spans, block,
-        np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros((10, nu)),
+        np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros((10, nu)), np.full(n, EXP),
     )  # fmt: skip
 
 
@@ -316,20 +314,49 @@ def biconjugate(system, h, use, tolerance, most, s, f, k, b, x):
     return most if scalar_product(r, r) <= limit else -most
 
 
+class Step(NamedTuple):
+    """Everything of one step from x (nx,), u (nu,), which move on in place; k: scratch of the iterations.
+
+    use: with the preconditioner; tolerance: of the residual, relative to b; most: iterations.
+    """
+
+    system: System
+    use: bool
+    tolerance: float
+    most: int
+    x: Floats
+    u: Floats
+    t: float
+    h: float
+    control: Floats
+    s: Stage
+    f: Work
+    w: Columns
+    k: GradientWork
+    count: Ints
+
+
+@kernel
+def at(b, t, h, active):
+    """The step at a time."""
+    return Step(b.system, b.use, b.tolerance, b.most, b.x, b.u, t, h, b.control, b.s, b.f, b.w, b.k, b.count)
+
+
 @sweep
-def gradient_step(system, use, t, h, x0, u0, control, tolerance, most, s, f, w, k, count):
-    """One step from x0, u0: s.xi and s.u of the end. False if the iterations do not converge."""
-    nu, b, du = u0.size, k.vectors[0], k.vectors[8]
-    copy(x0, s.x)
+def gradient_step(step):
+    """s.xi and s.u of the end. False if the iterations do not converge."""
+    system, h, s, f, k, u0, count = step.system, step.h, step.s, step.f, step.k, step.u, step.count
+    nu, b, du, tolerance, most = u0.size, k.vectors[0], k.vectors[8], step.tolerance, step.most
+    copy(step.x, s.x)
     copy(u0, s.u)
     for d in range(nu):
         s.a[d] = 0.0
-    dynamics(system, t, control, s, f)
-    fill_laws(system, t, s, f, w, k)
+    dynamics(system, step.t, step.control[0], s, f)
+    fill_laws(system, step.t, s, f, step.w, k)
     matrix_product(system, 0.0, h * h, 0.0, s, f, k, u0, b)
     for d in range(nu):
         b[d] = -h * s.r[d] - b[d]
-    use = use and prepare_inverse(system, h, s, f, k)
+    use = step.use and prepare_inverse(system, h, s, f, k)
     if symmetric(system, h, s, f, k):
         done = conjugate(system, h, use, tolerance, most, s, f, k, b, du)
     else:
@@ -344,36 +371,53 @@ def gradient_step(system, use, t, h, x0, u0, control, tolerance, most, s, f, w, 
     return done >= 0
 
 
-@entry
-def gradient_rollout(
-    system, use, tolerance, most, uniform, clock, k0, x, u, steps, every, controls, address, out_q, out_v, count
-):  # fmt: skip
-    """Advance x, u in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
+@kernel
+def begin(step):
+    """Nothing is needed before."""
+    return DONE
 
-    uniform and clock are those of ``tick``; use: with the preconditioner; tolerance: of the residual, relative to b;
-    count: see ``solve.counts``. Returns (steps done, status); after a failure x, u are those of the last good step.
-    """
-    tree, nu = system.tree, u.size
-    f, s, w, k = make_work(system, x), make_stage(tree, x.size), make_columns(system), make_gradient_work(system)
-    control, chart, saved = np.zeros(nu), np.full(tree.rows.shape[0], EXP), 0
-    for step in range(steps):
-        t, h = tick(uniform, clock, k0, step)
-        if address != 0:
-            positions_out(system.coordinates, x, f.q)
-            rates_out(system.coordinates, x, u, f.v)
-            call_control(address, t, f.q, f.v, control)
-        elif controls.shape[0] > 0:
-            copy(controls[step], control)
-        good = gradient_step(system, use, t, h, x, u, control, tolerance, most, s, f, w, k, count)
-        if not (all_finite(s.u) and all_finite(s.r)):
-            return step, NOT_FINITE
-        if not (good and place_coordinates(tree, chart, x, s.xi, s.x)):
-            return step, NOT_CONVERGED
-        copy(s.x, x)
-        copy(s.u, u)
-        if (k0 + step + 1) % every == 0:
-            positions_out(system.coordinates, x, out_q[saved])
-            rates_out(system.coordinates, x, u, out_v[saved])
-            count[TOTALS + saved] = count[ITERATIONS]
-            saved += 1
-    return steps, DONE
+
+@kernel
+def solve(step):
+    """The step, with coordinates by the exponential chart in s.x."""
+    s = step.s
+    good = gradient_step(step)
+    if not (all_finite(s.u) and all_finite(s.r)):
+        return NOT_FINITE
+    good = good and place_coordinates(step.system.tree, step.k.chart, step.x, s.xi, s.x)
+    return DONE if good else NOT_CONVERGED
+
+
+@kernel
+def end(step):
+    """Take the step."""
+    copy(step.s.x, step.x)
+    copy(step.s.u, step.u)
+    return DONE
+
+
+@kernel
+def see(step, t, q, v):
+    """The user's state."""
+    positions_out(step.system.coordinates, step.x, q)
+    rates_out(step.system.coordinates, step.x, step.u, v)
+    return True
+
+
+roll = rollout(at=at, begin=begin, solve=solve, end=end, see=see, undo=never_undone)
+
+
+@kernel
+def roll_from(system, options, x, u, control, tables, k, count, drive, out):
+    """The rollout; the tuple is put together where references are not counted."""
+    use, tolerance, most = options
+    s, f, w = tables
+    return roll(Step(system, use, tolerance, most, x, u, 0.0, 0.0, control, s, f, w, k, count), drive, out)
+
+
+@entry
+def gradient_rollout(system, options, x, u, drive, out, count):
+    """Steps from x, u, see ``solve.rollout``; both move on in place. options: use, tolerance and most of ``Step``."""
+    tables = make_stage(system.tree, x.size), make_work(system, x), make_columns(system)
+    k, control = make_gradient_work(system), np.zeros((1, u.size))
+    return roll_from(system, options, x, u, control, tables, k, count, drive, out)

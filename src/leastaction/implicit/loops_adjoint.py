@@ -42,12 +42,12 @@ class _Stage:
         self.x, r, none = np.zeros(model.nq), np.zeros(n), np.zeros(m)
         self.M, self.Kx, self.Ku, B1, B2 = (np.zeros((n, n)) for _ in range(5))
         J, D, W, size = np.zeros((m, n)), np.zeros((m, n)), np.zeros(n), np.ones(m)
+        tables = implicit_loops_linear.StageTables(self.x, r, self.M, self.Kx, self.Ku, J, D, B1, B2, W, size)
 
         def fill(rates: FloatArray, l: FloatArray, drift: FloatArray) -> None:
             implicit_loops_linear.stage_tables(
-                model.system, chart, t, x0, xi, rates, (rates - uh) / gh, control, l, drift, self.x, r, self.M,
-                self.Kx, self.Ku, J, D, B1, B2, W, size,
-            )  # fmt: skip
+                model.system, chart, t, x0, xi, rates, (rates - uh) / gh, control, l, drift, tables
+            )
             model.raise_pending()
 
         # rates: those of the coordinates less what leaves the manifold

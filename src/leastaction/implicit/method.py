@@ -136,18 +136,22 @@ class Implicit(Method):
         self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control, trace: Any
     ) -> Chunk:
         """The same; states, charts and coordinates of the stages are written to a trace of ``make_trace``."""
+        from leastaction.implicit import stage as implicit_stage
         from leastaction.implicit import step as implicit_step
+        from leastaction.solve.rollout import Drive, Out
 
         model = self.inner(model)
         rows = saved_rows(k, steps, every)
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
         mode, code = chart_codes(self.chart, type(self).__name__)
+        drive = Drive(
+            clock.uniform, clock.table(k, steps), k, steps, every, False, control.array[k : k + steps, None],
+            control.callback.address if control.callback else 0,
+        )  # fmt: skip
         done, status, row = implicit_step.implicit_rollout(
-            one_form(model), self.code, mode, code, self.share, clock.uniform, clock.table(k, steps), k,
-            memory["x"], memory["u"], memory["past_x"], memory["past_u"], memory["past_h"], memory["known"],
-            memory["past"], memory["chart"], steps, every, control.array[k : k + steps],
-            control.callback.address if control.callback else 0, self.solver.tolerance, self.solver.iterations,
-            q, v, count, trace,
+            one_form(model), implicit_step.Rule(self.code, mode, code, self.share),
+            implicit_step.State._make(memory[name] for name in implicit_step.State._fields),
+            implicit_stage.Solver(self.solver.tolerance, self.solver.iterations), drive, Out(q, v), count, trace,
         )  # fmt: skip
         rows = saved_rows(k, done, every)
         return counted_chunk(done, self._failure(model, status, row), q[:rows], v[:rows], count)
@@ -376,14 +380,18 @@ class LinearlyImplicitEuler(Implicit):
     ) -> Chunk:
         """The same by conjugate gradients."""
         from leastaction.implicit import cg as implicit_cg
+        from leastaction.solve.rollout import Drive, Out
 
         rows = saved_rows(k, steps, every)
         q, v, count = np.zeros((rows, model.nq)), np.zeros((rows, model.nv)), new_counts(rows)
-        done, status = implicit_cg.gradient_rollout(
-            one_form(model), self.preconditioned, self.tolerance, 50 + 20 * model.nv, clock.uniform,
-            clock.table(k, steps), k, memory["x"], memory["u"], steps, every, control.array[k : k + steps],
-            control.callback.address if control.callback else 0, q, v, count,
+        drive = Drive(
+            clock.uniform, clock.table(k, steps), k, steps, every, False, control.array[k : k + steps, None],
+            control.callback.address if control.callback else 0,
         )  # fmt: skip
+        options = (self.preconditioned, self.tolerance, 50 + 20 * model.nv)
+        done, status = implicit_cg.gradient_rollout(
+            one_form(model), options, memory["x"], memory["u"], drive, Out(q, v), count
+        )
         rows = saved_rows(k, done, every)
         return counted_chunk(done, self._failure(model, status, 0), q[:rows], v[:rows], count)
 

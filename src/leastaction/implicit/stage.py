@@ -49,7 +49,7 @@ from leastaction.tree.composite import mass_matrix, subtree_inertias
 from leastaction.tree.coordinates import forces_in, positions_out, rates_out
 from leastaction.tree.derivatives import inverse_dynamics_derivatives, subtree_bias
 from leastaction.tree.kinematics import add_armature, arm_of, inward, outward
-from leastaction.tree.layout import BALL, IU, KIND, MASS, PRISMATIC, Floats, Ints
+from leastaction.tree.layout import BALL, IU, KIND, MASS, PRISMATIC, Floats, Ints, System
 from leastaction.tree.splines import spline_derivatives
 
 # Relative residual below which a descent that stops is put down to rounding.
@@ -87,6 +87,29 @@ class Stage(NamedTuple):
     b1: Floats
     v0: Floats
     v1: Floats
+
+
+class Known(NamedTuple):
+    """What a stage starts from: equation (1), the end t of the stage, x0 at the start of the step, the user's control.
+
+    chart (n+1,) as in ``tree.charts``.
+    """
+
+    system: System
+    chart: Ints
+    t: float
+    gh: float
+    x0: Floats
+    xih: Floats
+    uh: Floats
+    control: Floats
+
+
+class Solver(NamedTuple):
+    """Tolerance relative to the momenta, most iterations."""
+
+    rtol: float
+    most: int
 
 
 @memory
@@ -142,19 +165,20 @@ def dynamics_derivatives(system, t, s, f, w, whole):
 
 
 @sweep
-def evaluate_stage(system, chart, t, gh, x0, xih, uh, control, s, f, k):
+def evaluate_stage(known, s, f, k):
     """Equations (1) and (2) at s.xi, with the constraints in k. False if a ball turned too far."""
-    tree, nu = system.tree, uh.size
-    if not place_coordinates(tree, chart, x0, s.xi, s.x):
+    system, t, gh, uh, nu = known.system, known.t, known.gh, known.uh, known.uh.size
+    tree = system.tree
+    if not place_coordinates(tree, known.chart, known.x0, s.xi, s.x):
         return False
     for d in range(nu):
-        s.y[d] = s.xi[d] - xih[d]
-    chart_blocks(tree, chart, s.xi, s.y, s.E, s.U)
+        s.y[d] = s.xi[d] - known.xih[d]
+    chart_blocks(tree, known.chart, s.xi, s.y, s.E, s.U)
     block_times(tree, 1.0 / gh, s.E, s.y, s.u)
     rates_in_loops(system.loops, system, t, gh, s, f, k)
     for d in range(nu):
         s.a[d] = (s.u[d] - uh[d]) / gh
-    dynamics(system, t, control, s, f)
+    dynamics(system, t, known.control, s, f)
     loop_forces(system.loops, gh, s, k)
     return True
 
@@ -223,13 +247,18 @@ def scale_of(tree, gh, arm, uh, s, f):
 
 
 @sweep
-def solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w, k, count):
-    """Newton with backtracking from the guess in s.xi. True if it converged; s then holds the solution."""
+def solve_stage(known, solver, s, f, w, k, count):
+    """Newton with backtracking from the guess in s.xi. True if it converged; s then holds the solution.
+
+    A loop of its own, not ``solve.newton``: what counts as zero is known only with the first matrix, so that no stage
+    ends without a step, and at the tolerance backtracking ends as well.
+    """
+    system, t, gh, uh, rtol, most = known.system, known.t, known.gh, known.uh, solver.rtol, solver.most
     before, size_before, alpha, steps, limit, scale = math.inf, math.inf, 1.0, 0, 0.0, 0.0
     weight, widest, arm = 0.0, 0.0, arm_of(system.tree)
     while True:
         largest, squares, gap = math.inf, math.inf, math.inf
-        if evaluate_stage(system, chart, t, gh, x0, xih, uh, control, s, f, k):
+        if evaluate_stage(known, s, f, k):
             largest, squares = sizes(system.tree, arm, gh, s)
             gap, more = loop_sizes(system.loops, gh, s, f, k)
             if steps == 0:
@@ -266,15 +295,15 @@ def solve_stage(system, chart, t, gh, x0, xih, uh, control, rtol, most, s, f, w,
 
 
 @sweep
-def guess_stage(system, chart, gh, xi0, xih, uh, past, s, k):
+def guess_stage(known, xi0, past, s, k):
     """First iterate: the acceleration ``past`` of the stage before goes on; no multipliers."""
-    tree = system.tree
-    loop_reset(system.loops, k)
+    tree, gh, uh = known.system.tree, known.gh, known.uh
+    loop_reset(known.system.loops, k)
     for d in range(uh.size):
         s.v0[d] = uh[d] + gh * past[d]
         s.y[d] = 0.0
-    chart_blocks(tree, chart, xi0, s.y, s.E, s.U)
+    chart_blocks(tree, known.chart, xi0, s.y, s.E, s.U)
     block_inverse(tree, s.E, s.b0)
     block_times(tree, gh, s.b0, s.v0, s.xi)
     for d in range(uh.size):
-        s.xi[d] += xih[d]
+        s.xi[d] += known.xih[d]
