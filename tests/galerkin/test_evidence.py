@@ -317,7 +317,7 @@ class Step:
         model, n = self.model, self.model.nv
         c, w, b, ahead = lobatto(1)
         r, y = np.zeros((n, 1)), np.zeros(n)
-        galerkin_probe.probe(
+        galerkin_probe.galerkin_probe(
             model.system, tuple(w.tolist()), with_body_forces(model), None, None, (b, c, ahead, balance(1)),
             across(model.system.tree.gravity), 0.0, h, self.x, self.p, np.zeros((1, n)), False,
             np.column_stack([np.zeros(n), xi]), np.zeros((1, row_count(model))), r, np.zeros(n), y,

@@ -85,7 +85,7 @@ class Probe:
     def __call__(self, xi: np.ndarray, x: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n, s = self.model.nv, self.s
         r, pn, y = np.zeros((n, s)), np.zeros(n), np.zeros(n * s)
-        galerkin_probe.probe(
+        galerkin_probe.galerkin_probe(
             self.model.system, tuple(self.w.tolist()), with_body_forces(self.model), None, couplings(self.model, s),
             (self.b, self.c, self.ahead, balance(s)), across(self.model.system.tree.gravity), 0.0,
             self.h, self.x if x is None else x, self.p, self.control[None], self.active, xi,

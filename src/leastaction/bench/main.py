@@ -310,9 +310,9 @@ def derivative_time(model: Model, state: Any, order: int, dt: float) -> tuple[fl
         fresh = {name: array.copy() for name, array in start.items()}
         whole(method.rollout(model, fresh, Clock(0.0, dt), 0, most, most, idle))
 
-    galerkin_linear.linearize(*arguments)
+    galerkin_linear.galerkin_linearize(*arguments)
     roll()
-    derivative = best(lambda: galerkin_linear.linearize(*arguments)) / steps * 1e6
+    derivative = best(lambda: galerkin_linear.galerkin_linearize(*arguments)) / steps * 1e6
     return best(roll) / most * 1e6, derivative
 
 

@@ -14,7 +14,7 @@ with the vectors of ``galerkin.variations``.
 # mypy: ignore-errors
 from __future__ import annotations
 
-from leastaction.galerkin.newton import add_own, dot_rows, local_ball, local_screw, products, solve_small
+from leastaction.galerkin.newton import add_own, add_products, dot_rows, local_ball, local_screw, solve_small
 from leastaction.galerkin.residual import size
 from leastaction.jit.decorators import kernel, sweep
 from leastaction.jit.lanes import ld3, ld6, ldp, pack_of, stp
@@ -74,7 +74,7 @@ def take_block(T, e, block):
 
 
 @sweep
-def put_block(block, T, e):
+def put_node_columns(block, T, e):
     """A block into columns e .. e + 15 of a table."""
     for r in range(T.shape[0]):
         for k in range(0, WIDE, 4):
@@ -142,7 +142,7 @@ def factorise(tree, nodes, w, var, K, Dm):
             local_screw(tree, nodes, w, d, K, Dm)
         # H = D B - E, X = D^T A - EA, Lam
         for c in range(base, base + k):
-            products(N, D, q, var.a, var.b, X, H, c)
+            add_products(N, D, q, var.a, var.b, X, H, c)
         for a in range(k):
             for c in range(k):
                 w.lam[a, c] += dot_rows(N, var.a, base + a, H, base + c)

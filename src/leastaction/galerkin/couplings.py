@@ -71,7 +71,7 @@ def make_couplings(pairs, forces, nu, s):
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 @kernel
-def put_block(T, r, c, A):
+def put_3x3(T, r, c, A):
     """Nine numbers at row r and column c of a table."""
     for i in range(3):
         for j in range(3):
@@ -84,13 +84,13 @@ def spring_rows(C, r, c, p, v, sign, P, D):
     arm, still = spread(0.0, p), spread(0.0, v)
     P, D = scale9(sign, P), scale9(sign, D)
     # displacement rho + theta x p, rate of it with theta x v
-    put_block(C.M, r, 12 * c, scale9(-1.0, add9(matmul(P, arm), matmul(D, still))))
-    put_block(C.M, r, 12 * c + 3, P)
-    put_block(C.M, r, 12 * c + 6, scale9(-1.0, matmul(D, arm)))
-    put_block(C.M, r, 12 * c + 9, D)
+    put_3x3(C.M, r, 12 * c, scale9(-1.0, add9(matmul(P, arm), matmul(D, still))))
+    put_3x3(C.M, r, 12 * c + 3, P)
+    put_3x3(C.M, r, 12 * c + 6, scale9(-1.0, matmul(D, arm)))
+    put_3x3(C.M, r, 12 * c + 9, D)
     # a unit of the force on end 0, and its opposite on end 1: (p x e; e)
-    put_block(C.F, r, 6 * c, scale9(sign, arm))
-    put_block(C.F, r, 6 * c + 3, spread(-sign, (0.0, 0.0, 0.0)))
+    put_3x3(C.F, r, 6 * c, scale9(sign, arm))
+    put_3x3(C.F, r, 6 * c + 3, spread(-sign, (0.0, 0.0, 0.0)))
 
 
 @sweep
@@ -161,7 +161,7 @@ def push_test(points, tree, nodes, w, wq, R, d, a, push):
 
 
 @sweep
-def push_pair(C, points, tree, nodes, w, wq, k, r, g):
+def push_pair_rows(C, points, tree, nodes, w, wq, k, r, g):
     """Add row r, of pair k, times g to C.R."""
     a = C.pairs[k, 1]
     for c in range(C.pairs[k, 4]):
@@ -190,7 +190,7 @@ def measure_pairs(C, w):
 
 # --- solutions --------------------------------------------------------------------------------------------------------
 @sweep
-def correct(C, Q, points, tree, nodes, x, w, wq, f, l, R, y):
+def correct_coupled(C, Q, points, tree, nodes, x, w, wq, f, l, R, y):
     """From the solution for R without the couplings, in y and w.z, to that with them, eq. (14)."""
     measure_pairs(C, w)
     lu_solve(C.A, C.pivot, C.g)
@@ -199,7 +199,7 @@ def correct(C, Q, points, tree, nodes, x, w, wq, f, l, R, y):
             C.R[d, a] = R[d, a]
     for k in range(C.pairs.shape[0]):
         for r in range(C.pairs[k, 2], C.pairs[k, 2] + C.pairs[k, 3]):
-            push_pair(C, points, tree, nodes, w, wq, k, r, C.g[r])
+            push_pair_rows(C, points, tree, nodes, w, wq, k, r, C.g[r])
     solve_again(Q, points, tree, nodes, x, w, f, l, C.R, y)
 
 
@@ -215,7 +215,7 @@ def leave_out(C):
 
 
 @optional(None)
-def couple(C, Q, points, forces, tree, nodes, t, x, w, wq, f, l, square):
+def couple_bodies(C, Q, points, forces, tree, nodes, t, x, w, wq, f, l, square):
     """Factors of 1 - M Y, and the direction w.y with the couplings; without them where the matrix is singular."""
     fill_rows(C, points, forces, nodes, t, w, wq, f, square)
     # one column for each row; this overwrites w.z, so the direction is solved for again
@@ -224,7 +224,7 @@ def couple(C, Q, points, forces, tree, nodes, t, x, w, wq, f, l, square):
             for d in range(C.R.shape[0]):
                 for a in range(C.R.shape[1]):
                     C.R[d, a] = 0.0
-            push_pair(C, points, tree, nodes, w, wq, k, r, 1.0)
+            push_pair_rows(C, points, tree, nodes, w, wq, k, r, 1.0)
             solve_again(Q, points, tree, nodes, x, w, f, l, C.R, C.y)
             measure_pairs(C, w)
             for i in range(C.g.size):
@@ -232,7 +232,7 @@ def couple(C, Q, points, forces, tree, nodes, t, x, w, wq, f, l, square):
     if not lu_factor(C.A, C.pivot):
         leave_out(C)
     solve_again(Q, points, tree, nodes, x, w, f, l, w.r, w.y)
-    correct(C, Q, points, tree, nodes, x, w, wq, f, l, w.r, w.y)
+    correct_coupled(C, Q, points, tree, nodes, x, w, wq, f, l, w.r, w.y)
 
 
 def _uncoupled(C, Q, points, tree, nodes, x, w, wq, f, l, R, y):
@@ -243,4 +243,4 @@ def _uncoupled(C, Q, points, tree, nodes, x, w, wq, f, l, R, y):
 def solve_more(C, Q, points, tree, nodes, x, w, wq, f, l, R, y):
     """y = -J^-1 R for a further right-hand side, couplings and all."""
     solve_again(Q, points, tree, nodes, x, w, f, l, R, y)
-    correct(C, Q, points, tree, nodes, x, w, wq, f, l, R, y)
+    correct_coupled(C, Q, points, tree, nodes, x, w, wq, f, l, R, y)

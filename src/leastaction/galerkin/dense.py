@@ -20,11 +20,11 @@ import numpy as np
 
 from leastaction.galerkin.newton import (
     add_own,
+    add_products,
     dot_rows,
     local_ball,
     local_screw,
     own_with_forces,
-    products,
     write_columns,
 )
 from leastaction.galerkin.residual import size
@@ -84,7 +84,7 @@ def fill_dense(Q, tree, nodes, w, K, Dm):
         for j in range(n):
             write_columns(tree, nodes, w, i, d, j, n, base)
         for c in range(n * s):
-            products(N, D, i, w.A, w.B, w.X, w.H, base + c)
+            add_products(N, D, i, w.A, w.B, w.X, w.H, base + c)
         for a in range(n * s):
             for c in range(n * s):
                 J[base + a, base + c] = w.lam[a, c] + dot_rows(N, w.A, base + a, w.H, base + c)

@@ -59,7 +59,7 @@ def step_derivative(model: Model, nodes: Nodes, step: Step) -> tuple[FloatArray,
     A, B = np.zeros((1, 2 * n, 2 * n)), np.zeros((1, 2 * n, n))
     none = np.zeros((0, 0))
     extra = extra_terms(model, nodes, step) if needs_extra(model, step.control) else Extra(none, none, none, none)
-    galerkin_linear.linearize(
+    galerkin_linear.galerkin_linearize(
         model.system, tuple(nodes.w.tolist()), nodes.b, nodes.c, nodes.across, nodes.balance, np.array([step.t]),
         step.dt, step.x[None], step.p[None], step.xi[None], step.control[None], step.active, *extra, A, B,
     )  # fmt: skip

@@ -22,11 +22,11 @@ from leastaction.galerkin.newton import (
     again,
     again_sized,
     direction,
-    eliminate_row,
+    eliminate_nodes,
     hand_over,
-    outward,
+    node_block,
     put9,
-    row9,
+    solve_outward,
 )
 from leastaction.galerkin.residual import along3, combine3
 from leastaction.jit.decorators import PART_OPTIONS, either, kernel, sweep
@@ -60,7 +60,7 @@ def pulled_on(tree, nq, w, i, j):
 
 
 @sweep
-def write_points(tree, points, nq, w, wq, i, d, n):
+def write_gauss_columns(tree, points, nq, w, wq, i, d, n):
     """Columns A, B, -E (in H) and -EA (in X) of a row with n coordinates, eq. (12); laid out as those of the nodes."""
     s, h, none = len(points.w), nq.h, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for j in range(s):
@@ -141,7 +141,7 @@ def local_points_ball(tree, points, nq, w, wq, i, d, K, Dm):
         # everything of point j
         o, wh = 6 * j, nq.w[j] * h
         z, u, mu = vec3(wq.xi, d, j), vec3(wq.xid, d, j), ld6(w.mu, i, o)
-        J, Jd, tD = mrp_dexp(z), mrp_jacobian_rate(z, u), row9(Dm, d, j)
+        J, Jd, tD = mrp_dexp(z), mrp_jacobian_rate(z, u), node_block(Dm, d, j)
         back, omega = transpose(J), matvec(J, u)
         m = add3(along3(w.Q, d, o, mu), scale3(rotor, omega))
         W, lifted = mrp_w(z, m), tmatvec(J, m)
@@ -151,7 +151,7 @@ def local_points_ball(tree, points, nq, w, wq, i, d, K, Dm):
         # by the value and by the rate of an unknown
         by_value = scale9(wh, add9(mrp_w(z, carried), mrp_z(z, u, m)))
         by_value = add9(by_value, mrp_w(z, ball_push(wq, i, d, j)))
-        by_value = add9(by_value, matmul(back, add9(matmul(row9(K, d, j), J), matmul(tD, Jd))))
+        by_value = add9(by_value, matmul(back, add9(matmul(node_block(K, d, j), J), matmul(tD, Jd))))
         by_rate = add9(scale9(wh, W), matmul(back, matmul(tD, J)))
         turned = add9(Jd, matmul(spread(0.0, scale3(-1.0, omega)), J))
         for e in range(s):
@@ -189,17 +189,17 @@ def direction_points(points, tree, nodes, w, wq, K, Dm):
             for k in range(0, N, 4):
                 stp(l, q, k, zero)
         own_points(tree, nq, w, i, q, N)
-        write_points(tree, points, nq, w, wq, i, d, n)
+        write_gauss_columns(tree, points, nq, w, wq, i, d, n)
         if n == 3:
             local_points_ball(tree, points, nq, w, wq, i, d, K, Dm)
-            eliminate_row(N, s, 3, D, l, q, w, d, d * s)
+            eliminate_nodes(N, s, 3, D, l, q, w, d, d * s)
         else:
             local_points_screw(tree, points, nq, w, d, K, Dm)
-            eliminate_row(N, s, 1, D, l, q, w, d, d * s)
+            eliminate_nodes(N, s, 1, D, l, q, w, d, d * s)
         if par > 0:
             fresh = (w.slot[i, 1] & 2) != 0
             hand_over(N, D, l, q, w.slot[par, 0], fresh, w.H, w.X, w.y, d * s, n * s)
-    outward(tree, s, N, w, w.y)
+    solve_outward(tree, s, N, w, w.y)
 
 
 def _direction_nodes(points, tree, nodes, w, wq, K, Dm):

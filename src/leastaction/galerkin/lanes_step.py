@@ -1,6 +1,6 @@
 """Rollouts of ``Galerkin(2)`` for many environments, four at a time, one lane each (screws only, no forces on bodies).
 
-The decisions of Newton's method are those of ``galerkin.step.solve_step``, taken for each lane by itself: a lane
+The decisions of Newton's method are those of ``galerkin.step.solve_galerkin``, taken for each lane by itself: a lane
 that has converged keeps its iterate while the others go on, a lane whose line search cuts keeps its direction. A lane
 that fails stops at its last good state; the caller redoes it alone with the scalar kernel.
 
@@ -111,7 +111,7 @@ def lane_impulses(system, nodes, x, w, f, g):
 
 
 @kernel
-def judge(most, g, count, first):
+def judge_lanes(most, g, count, first):
     """Decide for each running lane: converged, a new direction, a shorter step, or given up.
 
     Returns whether any lane goes on, and whether any takes a new direction.
@@ -152,7 +152,7 @@ def judge(most, g, count, first):
 
 
 @kernel
-def solve_lanes(system, nodes, x, p, active, rtol, most, w, f, g, count, first):
+def solve_four(system, nodes, x, p, active, rtol, most, w, f, g, count, first):
     """Newton with backtracking from the guess in w.xi; g.good says which lanes have converged."""
     tree, begun = system.tree, False
     for k in range(LANES):
@@ -174,7 +174,7 @@ def solve_lanes(system, nodes, x, p, active, rtol, most, w, f, g, count, first):
         st1(g.numbers, LARGEST, largest)
         st1(g.numbers, ROUGH, rough)
         st1(g.numbers, SQUARES, squares)
-        more, renew = judge(most, g, count, first)
+        more, renew = judge_lanes(most, g, count, first)
         if not more:
             break
         # the next trial
@@ -217,7 +217,7 @@ def begin_step(tree, nodes, x, w, moved):
 
 
 @kernel
-def guess_lanes(tree, nodes, mode, known, u, past, lengths, w, g):
+def guess_four(tree, nodes, mode, known, u, past, lengths, w, g):
     """First iterate in w.xi; a lane that has failed stays where it is."""
     alive = ld(g.masks, 0, ALIVE)
     e1, e2, e3 = extrapolation(nodes.h, lengths, min(known, 2) if mode == QUADRATIC else known)
@@ -260,7 +260,7 @@ def finish_step(tree, x, p, past, w, g, status, first, k, done):
 
 # --- rollouts --------------------------------------------------------------------------------------------------------
 @kernel
-def save_lanes(system, x, p, f, u, g, first, row, out_q, out_v):
+def save_states(system, x, p, f, u, g, first, row, out_q, out_v):
     """The user's states of the lanes that are alive."""
     lane_rates(system.tree, x, p, f, u)
     positions_out(system.coordinates, x, f.q)
@@ -274,7 +274,7 @@ def save_lanes(system, x, p, f, u, g, first, row, out_q, out_v):
 
 
 @entry
-def rollout(
+def rollout_lanes(
     system, weights, tables, across, h, xs, ps, pasts, steps, every, controls, passive, mode, rtol, most,
     out_q, out_v, done, status, count,
 ):  # fmt: skip
@@ -308,9 +308,9 @@ def rollout(
             begin_step(tree, nodes, x, w, moved)
             if mode == EULER or k == 0:
                 lane_rates(tree, x, p, f, u)
-            guess_lanes(tree, nodes, mode, min(k, 3), u, past, lengths, w, g)
+            guess_four(tree, nodes, mode, min(k, 3), u, past, lengths, w, g)
             active = passive or controls.shape[0] > 0
-            solve_lanes(system, nodes, x, p, active, rtol, most, w, f, g, count, first)
+            solve_four(system, nodes, x, p, active, rtol, most, w, f, g, count, first)
             next_momentum(tree, nodes, p, w)
             moved = finish_step(tree, x, p, past, w, g, status, first, k, done)
             lengths[2], lengths[1], lengths[0] = lengths[1], lengths[0], h
@@ -322,7 +322,7 @@ def rollout(
                 if left == 0:
                     break
             if (k + 1) % every == 0:
-                save_lanes(system, x, p, f, u, g, first, row, out_q, out_v)
+                save_states(system, x, p, f, u, g, first, row, out_q, out_v)
                 row += 1
         store_lanes(x, first, size, xs)
         store_lanes(p, first, size, ps)

@@ -27,7 +27,7 @@ from leastaction.galerkin.columns import (
     collect_columns,
     expand_columns,
     factorise,
-    put_block,
+    put_node_columns,
     reduce_columns,
     take_block,
     velocity_columns,
@@ -35,8 +35,8 @@ from leastaction.galerkin.columns import (
 from leastaction.galerkin.impulses import impulse_derivatives
 from leastaction.galerkin.newton import local_ball, local_screw
 from leastaction.galerkin.residual import Nodes, make_step_work, next_momentum
-from leastaction.galerkin.step import accept, evaluate, place_start
-from leastaction.galerkin.variations import displaced, displaced_local, fill_variation, make_variation, unknowns
+from leastaction.galerkin.step import accept, evaluate_at_nodes, place_start
+from leastaction.galerkin.variations import by_displacements, displaced_local, fill_variation, make_variation, unknowns
 from leastaction.jit.decorators import entry, kernel, memory, sweep
 from leastaction.loops.nodes import make_loop_nodes
 from leastaction.spatial._source.mrp import spread
@@ -160,7 +160,7 @@ def control_columns(system, nodes, x, w, first, Y, Pn):
 
 # --- dense solution, where the recursion is not exact ----------------------------------------------------------------
 @sweep
-def solve_dense(J, Y):
+def solve_columns(J, Y):
     """Y = -J^-1 Y by Gaussian elimination with row pivoting; J is overwritten."""
     n, m = J.shape[0], Y.shape[1]
     for c in range(n):
@@ -232,7 +232,7 @@ def dense_columns(tree, nodes, w, var, K, Dm, more_J, more_Py, Y, Pn):
     dense_matrices(tree, nodes, w, var, K, Dm, J, Py)
     add_dense(more_J, J)
     add_dense(more_Py, Py)
-    solve_dense(J, Y)
+    solve_columns(J, Y)
     for r in range(Py.shape[0]):
         for k in range(Py.shape[1]):
             t = Py[r, k]
@@ -341,14 +341,14 @@ def settle_step(system, nodes, t, x, p, control, active, xi, w, f, L, xa, ua, K,
     for d in range(xi.shape[0]):
         for a in range(1, len(nodes.w)):
             w.xi[d, a] = xi[d, a]
-    evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua)
+    evaluate_at_nodes(system, nodes, t, x, p, control, active, w, f, L, xa, ua)
     next_momentum(system.tree, nodes, p, w)
     if active:
         impulse_derivatives(system, nodes, x, w, f, xa, ua, K, Dm)
 
 
 @entry
-def linearize(
+def galerkin_linearize(
     system, weights, b, c, across, balance, t, h, x, p, xi, controls, active, more_J, more_Py, more_Re, more_Pe, A, B
 ):  # fmt: skip
     """Derivatives A (steps, 2 nv, 2 nv) and B (steps, 2 nv, nv) of steps with starts x, p and local coordinates xi.
@@ -379,7 +379,7 @@ def linearize(
                 for a in range(s):
                     Y[r * s + a, e] = 0.0
         # columns of state and control
-        displaced(tree, s, var, Y, Pn)
+        by_displacements(tree, s, var, Y, Pn)
         displaced_local(tree, nodes, w, K, Y, Pn)
         if more_J.shape[0] > 0:
             add_dense(more_Re, Y)
@@ -399,8 +399,8 @@ def linearize(
                 reduce_columns(tree, s, w, var, y16, l, tmp)
                 expand_columns(tree, s, var, y16, z, p16)
                 collect_columns(tree, s, w, var, y16, q, p16)
-                put_block(y16, Y, e)
-                put_block(p16, Pn, e)
+                put_node_columns(y16, Y, e)
+                put_node_columns(p16, Pn, e)
         # the end of the step
         end_columns(tree, s, x[k], w, Y, Pn, Xn)
         copy(x[k], x1)
@@ -413,7 +413,7 @@ def linearize(
             take_block(Xn, e, x16)
             take_block(Pn, e, p16)
             velocity_columns(tree, f.S, f.U, T, x16, p16, z, L)
-            put_block(p16, Pn, e)
+            put_node_columns(p16, Pn, e)
         to_user(system.coordinates, x[k], u0, x1, u1, Xn, Pn, half, A[k], B[k])
 
 

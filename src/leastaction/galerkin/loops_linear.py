@@ -16,7 +16,7 @@ from leastaction.dynamics.legendre import tree_rates
 from leastaction.galerkin.linear import control_columns, dense_matrices, settle_step, state_columns
 from leastaction.galerkin.residual import Nodes, make_step_work
 from leastaction.galerkin.step import load_multipliers
-from leastaction.galerkin.variations import displaced, displaced_local, fill_variation, make_variation
+from leastaction.galerkin.variations import by_displacements, displaced_local, fill_variation, make_variation
 from leastaction.jit.decorators import entry
 from leastaction.loops.nodes import make_loop_nodes
 from leastaction.tree.arrays import copy
@@ -41,7 +41,7 @@ def step_matrices(
     settle_step(system, nodes, t, x, p, control, active, xi, w, f, links, xa, ua, K, Dm)
     fill_variation(tree, nodes, w, var, K, Dm)
     # columns of state and control
-    displaced(tree, s, var, R, Pr)
+    by_displacements(tree, s, var, R, Pr)
     displaced_local(tree, nodes, w, K, R, Pr)
     tree_rates(tree, x, p, f, ua)
     copy(ua, f.v)

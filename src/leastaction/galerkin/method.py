@@ -143,7 +143,7 @@ class Galerkin(Method):
         passive = model.system.passive
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free))
         controls = control.array[k : k + steps]
-        done, status = galerkin_step.rollout(
+        done, status = galerkin_step.galerkin_rollout(
             model.system, tuple(w.tolist()), with_body_forces(model), self._direction(),
             1 if self.guess == "dynamics" else None, self._points(), self._couplings(model), flight_of(model),
             (b, c, ahead, balance(self.stages)),

@@ -21,7 +21,7 @@ see ``forces.derivatives``) and gravity's second variation.
 from __future__ import annotations
 
 from leastaction.galerkin.residual import along3, chart_rates, combine3, size
-from leastaction.galerkin.screw import eliminate_screw, leave_pending, settle
+from leastaction.galerkin.screw import eliminate_node_screw, leave_pending, settle
 from leastaction.jit.decorators import kernel, sweep
 from leastaction.jit.lanes import hsum, hsum4, ld3, ld6, ldp, pack_of, st6, stp
 from leastaction.spatial._source.mrp import add9, mrp_dq, mrp_jacobian_rate, mrp_w, mrp_z, scale9, spread
@@ -219,7 +219,7 @@ def local_ball(tree, nodes, w, i, d, K, Dm):
         m = add3(along3(w.Q, d, o, mu), scale3(rotor, matvec(J, u)))
         W = mrp_w(z, m)
         Cc = chart_rates(nodes, w, c, d)
-        tD = row9(Dm, d, c)
+        tD = node_block(Dm, d, c)
         pulled = tmatvec(J, m)
         # rows a at node c through the rates, W by xid^c
         for e in range(1, s + 1):
@@ -258,12 +258,12 @@ def local_ball(tree, nodes, w, i, d, K, Dm):
             carried = along3(w.Q, d, o, ad_dual(ld6(w.V, par, o), mu))
             x = scale9(wh, add9(mrp_w(z, carried), mrp_z(z, u, m)))
             x = add9(x, mrp_w(z, push))
-            x = add9(x, matmul(transpose(J), matmul(row9(K, d, c), J)))
+            x = add9(x, matmul(transpose(J), matmul(node_block(K, d, c), J)))
             put9(w.lam, 3 * c, 3 * (c - 1), x)
 
 
 @kernel
-def row9(K, d, c):
+def node_block(K, d, c):
     """3x3 block of node c in rows d..d+2 of a table (nu, 3 (s+1))."""
     o = 3 * c
     return (
@@ -292,7 +292,7 @@ def dot_block(N, D, q, r, B, c):
 
 
 @kernel
-def products(N, D, q, A, B, X, H, c):
+def add_products(N, D, q, A, B, X, H, c):
     """H += D B and X += D^T A for column c."""
     for r in range(0, N, 4):
         t = hsum4(
@@ -366,11 +366,11 @@ def hand_over(N, D, l, q, to, fresh, H, X, y, base, k):
 
 
 @kernel
-def eliminate_row(N, s, n, D, l, q, w, d, base):
+def eliminate_nodes(N, s, n, D, l, q, w, d, base):
     """Eq. (6) of one row with n s columns: H, X = Lam^-1 X^T, y."""
     k = n * s
     for c in range(base, base + k):
-        products(N, D, q, w.A, w.B, w.X, w.H, c)
+        add_products(N, D, q, w.A, w.B, w.X, w.H, c)
     for a in range(k):
         w.y[base + a] = -(w.r[d + a % n, a // n] + dot_rows(N, w.A, base + a, l, q))
         for c in range(k):
@@ -386,13 +386,13 @@ def eliminate_row(N, s, n, D, l, q, w, d, base):
 
 
 @sweep
-def eliminate_ball(tree, nodes, w, i, d, q, K, Dm):
+def eliminate_node_ball(tree, nodes, w, i, d, q, K, Dm):
     """Columns, local matrix and elimination of a ball."""
     s = len(nodes.w) - 1
     local_ball(tree, nodes, w, i, d, K, Dm)
     for j in range(3):
         write_columns(tree, nodes, w, i, d, j, 3, d * s)
-    eliminate_row(size(s, nodes.wide), s, 3, w.D, w.l, q, w, d, d * s)
+    eliminate_nodes(size(s, nodes.wide), s, 3, w.D, w.l, q, w, d, d * s)
 
 
 @kernel
@@ -415,7 +415,7 @@ def direction(tree, nodes, w, K, Dm):
             w.pending[q] = -1
         fresh = (w.slot[i, 1] & 2) != 0
         if fused and n == 1:
-            eliminate_screw(nodes, w, i, d, m, tree.armature[d], K, Dm)
+            eliminate_node_screw(nodes, w, i, d, m, tree.armature[d], K, Dm)
             w.pending[q] = -1
             if par > 0 and fresh:
                 leave_pending(w, q, d)
@@ -430,18 +430,18 @@ def direction(tree, nodes, w, K, Dm):
         if len(nodes.wide) > 0:
             own_with_forces(tree, nodes, w, D, i, q, N)
         if n == 3:
-            eliminate_ball(tree, nodes, w, i, d, q, K, Dm)
+            eliminate_node_ball(tree, nodes, w, i, d, q, K, Dm)
         else:
             local_screw(tree, nodes, w, d, K, Dm)
             write_columns(tree, nodes, w, i, d, 0, 1, base)
-            eliminate_row(N, s, 1, D, l, q, w, d, base)
+            eliminate_nodes(N, s, 1, D, l, q, w, d, base)
         if par > 0:
             hand_over(N, D, l, q, w.slot[par, 0], fresh, w.H, w.X, w.y, base, n * s)
-    outward(tree, s, N, w, w.y)
+    solve_outward(tree, s, N, w, w.y)
 
 
 @kernel
-def outward(tree, s, N, w, y):
+def solve_outward(tree, s, N, w, y):
     """Back-substitution from the roots: y in place, and w.z."""
     for e in range(N):
         w.z[0, e] = 0.0
@@ -490,4 +490,4 @@ def again_sized(N, s, tree, w, R, l, y):
             for c in range(base, base + k):
                 t = t + y[c] * ldp(w.H, c, e)
             stp(l, par, e, ldp(l, par, e) + t)
-    outward(tree, s, N, w, y)
+    solve_outward(tree, s, N, w, y)

@@ -22,7 +22,7 @@ from leastaction.tree.arrays import copy
 
 
 @entry
-def residuals(system, consts, weights, b, c, across, balance, t, h, x, p, xi, lam, controls, R, Pn):
+def residuals_of_many(system, consts, weights, b, c, across, balance, t, h, x, p, xi, lam, controls, R, Pn):
     """Residuals R (k, nu, s) and next momenta Pn (k, nu) at given local coordinates xi (nu, s+1), impulses lam."""
     tree, nu, s = system.tree, p.shape[1], len(weights) - 1
     nodes = Nodes(weights, (), b, c, h, across, balance)

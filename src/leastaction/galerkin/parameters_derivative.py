@@ -58,7 +58,7 @@ def parameter_columns(
         dynamics_parameters.momenta_of(system, consts, x, u, p)
         momenta.append(p)
     R, P = np.zeros((k, n, s)), np.zeros((k, n))
-    galerkin_parameters.residuals(
+    galerkin_parameters.residuals_of_many(
         system, consts, tuple(nodes.w.tolist()), nodes.b, nodes.c, nodes.across, nodes.balance, step.t, step.dt, step.x,
         momenta[0], step.xi, lam, controls, R, P,
     )  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 
 from leastaction.dynamics.forward import make_work
 from leastaction.forces.bodies import has_forces, most_bodies
-from leastaction.galerkin.couplings import couple, make_couplings
+from leastaction.galerkin.couplings import couple_bodies, make_couplings
 from leastaction.galerkin.gauss import at_points, view_of, work_of
 from leastaction.galerkin.gauss_newton import exact_direction
 from leastaction.galerkin.impulses import body_derivatives, impulse_derivatives
@@ -19,7 +19,7 @@ from leastaction.tree.arrays import copy
 
 
 @sweep
-def look(C, points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua, K, Dm, l, square):
+def look_at_step(C, points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua, K, Dm, l, square):
     """Residual, next momentum and direction of the motion in w.xi."""
     nq, wv = at_points(points, nodes, w, wq)
     evaluate_step(points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua)
@@ -28,11 +28,13 @@ def look(C, points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua
         impulse_derivatives(system, nq, x, wv, f, xa, ua, K, Dm)
     body_derivatives(system.forces, nq, t, wv, f, square)
     exact_direction(points, system.tree, nodes, w, wq, K, Dm)
-    couple(C, None, points, system.forces, system.tree, nodes, t, x, w, wq, f, l, square)
+    couple_bodies(C, None, points, system.forces, system.tree, nodes, t, x, w, wq, f, l, square)
 
 
 @entry
-def probe(system, weights, wide, points, pairs, tables, across, t, h, x, p, control, active, xi, lam, r, pn, y):
+def galerkin_probe(
+    system, weights, wide, points, pairs, tables, across, t, h, x, p, control, active, xi, lam, r, pn, y
+):
     """Residual r (nu, s), next momentum pn (nu,) and Newton direction y (nu s,) of the motion at given xi and lam."""
     b, c, _, balance = tables
     nu, s = p.size, len(weights) - 1
@@ -49,7 +51,7 @@ def probe(system, weights, wide, points, pairs, tables, across, t, h, x, p, cont
             w.xi[d, a] = xi[d, a]
     square = np.zeros(72 * most_bodies(system.forces) * most_bodies(system.forces))
     l = np.zeros((system.tree.rows.shape[0], w.z.shape[1]))
-    look(C, points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua, K, Dm, l, square)
+    look_at_step(C, points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua, K, Dm, l, square)
     for d in range(nu):
         pn[d] = w.pn[d]
         for a in range(s):

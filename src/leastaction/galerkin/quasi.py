@@ -60,11 +60,11 @@ def make_quasi(T, kind, tree, s, wide, most):
     )  # fmt: skip
 
 
-def _nothing(Q, tree, x, f):
+def _no_factors(Q, tree, x, f):
     pass
 
 
-@forms(_nothing, {Dense: _nothing})
+@forms(_no_factors, {Dense: _no_factors})
 def factor_quasi(Q, tree, x, f):
     """Factor M at the start of the step."""
     for d in range(f.f.size):

@@ -37,7 +37,7 @@ def packs12(u, v):
 
 
 @kernel
-def eliminate_screw(nodes, w, i, d, m, rotor, K, Dm):
+def eliminate_node_screw(nodes, w, i, d, m, rotor, K, Dm):
     """Columns, products and pivot of one screw; D is left with its own inertia, and H, X, B, y are in the tables."""
     h, q, D = nodes.h, w.slot[i, 0], w.D
     w0, w1 = nodes.w[0] * h, nodes.w[1] * h

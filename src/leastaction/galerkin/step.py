@@ -18,7 +18,7 @@ import numpy as np
 from leastaction.dynamics.forward import acceleration, make_work
 from leastaction.dynamics.legendre import rates_of, to_parent_axes
 from leastaction.forces.bodies import has_forces, most_bodies
-from leastaction.galerkin.couplings import couple, make_couplings, solve_more
+from leastaction.galerkin.couplings import couple_bodies, make_couplings, solve_more
 from leastaction.galerkin.flight import fly_along, fly_back, relative_guess
 from leastaction.galerkin.gauss import at_points, evaluate_points, start_points, view_of, work_of
 from leastaction.galerkin.impulses import body_derivatives, body_impulses, impulse_derivatives, joint_impulses
@@ -64,7 +64,7 @@ FARTHEST = 9.6569
 
 # --- one step ------------------------------------------------------------------------------------------------------
 @kernel
-def evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua):
+def evaluate_at_nodes(system, nodes, t, x, p, control, active, w, f, L, xa, ua):
     """Residual at w.xi, and the gaps of the constraints."""
     for a in range(1, len(nodes.w)):
         place(system.tree, x, w, a)
@@ -79,17 +79,17 @@ def evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua):
 
 
 def _evaluate_nodes(points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua):
-    evaluate(system, nodes, t, x, p, control, active, w, f, L, xa, ua)
+    evaluate_at_nodes(system, nodes, t, x, p, control, active, w, f, L, xa, ua)
 
 
 @either(_evaluate_nodes, PART_OPTIONS)
 def evaluate_step(points, system, nodes, t, x, p, control, active, w, wq, f, L, xa, ua):
-    """``evaluate``, whatever the quadrature; with points there are no constraints."""
+    """``evaluate_at_nodes``, whatever the quadrature; with points there are no constraints."""
     evaluate_points(points, system, nodes, t, x, p, control, active, w, wq, f, xa, ua)
 
 
 @optional(True)
-def close_step(loops, system, C, Q, points, nodes, x, w, wq, f, L, l):
+def close_step_loops(loops, system, C, Q, points, nodes, x, w, wq, f, L, l):
     """Add to the step w.y what keeps the constraints, and find that of the multipliers: eq. (9) of the links."""
     s, m, tree = len(nodes.w) - 1, L.kind.size, system.tree
     if m == 0:
@@ -132,7 +132,7 @@ def add_step(tree, s, xi, old, y, alpha):
 
 
 @kernel
-def solve_step(
+def solve_galerkin(
     system, C, Q, points, nodes, t, x, p, world, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old, l,
     square, Z, count,
 ):  # fmt: skip
@@ -173,8 +173,8 @@ def solve_step(
                 impulse_derivatives(system, nq, x, wv, f, xa, ua, K, Dm)
             body_derivatives(system.forces, nq, t, wv, f, square)
             find_direction(Q, points, tree, nodes, x, w, wq, f, K, Dm, steps, alpha)
-            couple(C, Q, points, system.forces, tree, nodes, t, x, w, wq, f, l, square)
-            if not close_step(system.loops, system, C, Q, points, nodes, x, w, wq, f, L, l):
+            couple_bodies(C, Q, points, system.forces, tree, nodes, t, x, w, wq, f, l, square)
+            if not close_step_loops(system.loops, system, C, Q, points, nodes, x, w, wq, f, L, l):
                 break
             steps += 1
             for d in range(old.shape[0]):
@@ -331,7 +331,7 @@ def guess_by_dynamics(look, system, nodes, t, x, ua, control, f, xa, u, w):
 
 # --- rollouts -------------------------------------------------------------------------------------------------------
 @entry
-def rollout(
+def galerkin_rollout(
     system, weights, wide, T, look, points, pairs, flight, tables, across, uniform, clock, k0, steps, x, p, past,
     lengths, known, lam, every, controls, address, passive, mode, kind, rtol, most, out_q, out_v, count,
 ):  # fmt: skip
@@ -399,7 +399,7 @@ def rollout(
                 guess_by_dynamics(look, system, nodes, t, x, ua, control[0], f, xa, u, w)
             if attempt == 1 or mode in (EULER, DYNAMICS) or (known[0] == 0 and mode != HOLD):
                 relative_guess(flight, nodes, w)
-            good = solve_step(
+            good = solve_galerkin(
                 system, C, Q, points, nodes, t, x, pr, p, control, active, rtol, most, w, wq, f, L, xa, ua, K, Dm, old,
                 l, square, Z, count,
             )  # fmt: skip

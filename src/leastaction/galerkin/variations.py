@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.galerkin.newton import axis3, dot_rows, row9
+from leastaction.galerkin.newton import axis3, dot_rows, node_block
 from leastaction.galerkin.residual import chart_rates, combine3, size
 from leastaction.jit.decorators import kernel, memory, sweep
 from leastaction.jit.lanes import ld3, ld6, st6
@@ -166,7 +166,7 @@ def add_local(local, d, c, A):
 def turned_stiffness(w, K, d, a):
     """How the joint impulse of a ball at node a varies with its displaced axes, seen in these axes."""
     tau = vec3(w.tau, d, a)
-    return add9(row9(K, d, a), spread(0.0, tau))
+    return add9(node_block(K, d, a), spread(0.0, tau))
 
 
 @kernel
@@ -184,12 +184,12 @@ def momentum_local(nodes, w, var, d, ball, K, Dm):
                 var.local[d, a - 1] += K[d, a]
         else:
             z, u = vec3(w.xi, d, a), vec3(w.xid, d, a)
-            J, tD = mrp_dexp(z), row9(Dm, d, a)
+            J, tD = mrp_dexp(z), node_block(Dm, d, a)
             rate = matmul(tD, J)
             for g in range(1, s + 1):
                 add_local(var.local, d, 3 * (g - 1), scale9(nodes.b[a, g] / h, rate))
             if a > 0:
-                own = add9(matmul(row9(K, d, a), J), matmul(tD, mrp_jacobian_rate(z, u)))
+                own = add9(matmul(node_block(K, d, a), J), matmul(tD, mrp_jacobian_rate(z, u)))
                 add_local(var.local, d, 3 * (a - 1), own)
 
 
@@ -216,7 +216,7 @@ def place_of(tree, s, d):
 
 
 @sweep
-def displaced(tree, s, var, Re, Pe):
+def by_displacements(tree, s, var, Re, Pe):
     """Residual Re (nu s, >= nu) and next momentum Pe (nu, >= nu) by a displacement of the parent-fixed axes.
 
     Only the first nu columns are written; entries of rates that do not meet are left as they are. O(s n depth).
@@ -241,7 +241,7 @@ def displaced(tree, s, var, Re, Pe):
 
 @sweep
 def displaced_local(tree, nodes, w, K, Re, Pe):
-    """Add to ``displaced`` what the joint impulses vary."""
+    """Add to ``by_displacements`` what the joint impulses vary."""
     s = len(nodes.w) - 1
     for i in range(1, tree.rows.shape[0]):
         d = tree.rows[i, IU]

@@ -68,7 +68,7 @@ def galerkin_times(model: Model, states: Sequence[State], order: int, dt: float)
         model.system, tuple(w.tolist()), b, c, across(tree.gravity), balance(s), np.zeros(few), dt, X[:few], P[:few],
         XI[:few], still, False, none, none, none, none, A, B,
     )  # fmt: skip
-    out["linearisation"] = best(lambda: galerkin_linear.linearize(*step)) / few
+    out["linearisation"] = best(lambda: galerkin_linear.galerkin_linearize(*step)) / few
     if not (np.isfinite(A).all() and np.isfinite(B).all()):
         raise ConvergenceError(f"'{model.name}': the derivative of a step is not finite; take a smaller dt.")
     return out

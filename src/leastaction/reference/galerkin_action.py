@@ -113,7 +113,7 @@ class Probe:
             places, weights, values, rates = gauss(s)
             points = Points(tuple(weights.tolist()), places, values, rates)
         r, pn, y = np.zeros((n, s)), np.zeros(n), np.zeros(n * s)
-        galerkin_probe.probe(
+        galerkin_probe.galerkin_probe(
             system, tuple(w.tolist()), with_body_forces(self.model), points, couplings(self.model, s, self.quadrature),
             (b, c, ahead, balance(s)), across(system.tree.gravity), 0.0, self.h, self.x, self.p, self.control[None],
             self.active, xi, np.zeros((s, 0)), r, pn, y,

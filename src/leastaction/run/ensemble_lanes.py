@@ -71,7 +71,7 @@ def roll_lanes(
     q, v = np.zeros((number, rows, model.nq)), np.zeros((number, rows, model.nv))
     done, status, count = np.zeros(number, np.int64), np.zeros(number, np.int64), np.zeros((number, 4), np.int64)
     c, w, b, _ = lobatto(1)
-    galerkin_lanes_step.rollout(
+    galerkin_lanes_step.rollout_lanes(
         model.system, tuple(w.tolist()), (b, c, balance(1)), across(model.system.tree.gravity), dt, x, p, past, steps,
         every, controls, bool(len(passive.screw)), guesses[method.guess], solver.tolerance, solver.iterations,
         q, v, done, status, count,

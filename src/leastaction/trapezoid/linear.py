@@ -17,7 +17,7 @@ from leastaction.jit.decorators import entry, kernel
 from leastaction.solve.counts import TOTALS
 from leastaction.trapezoid.impulses import average_rates, load
 from leastaction.trapezoid.newton import momentum_matrices
-from leastaction.trapezoid.residual import displace, make_trapezoid_work, origin_of, place_start, residual
+from leastaction.trapezoid.residual import displace, make_trapezoid_work, origin_of, place_trapezoid, trapezoid_residual
 from leastaction.trapezoid.step import HOLD, Solver, State, at, make_tables, reach_end, step_from
 from leastaction.tree.arrays import copy
 from leastaction.tree.coordinates import forces_in, positions_out, put3, rates_out
@@ -50,7 +50,7 @@ def trapezoid_tables(system, printed, h, x, xi, out):
     """Fill the tables of a step."""
     tree = system.tree
     w = make_trapezoid_work(system, printed, False, 0)
-    place_start(tree, x, w)
+    place_trapezoid(tree, x, w)
     copy(xi, w.xi)
     displace(tree, h, True, w.xi, w)
     momentum_matrices(tree, h, w)
@@ -65,7 +65,7 @@ def trapezoid_tables(system, printed, h, x, xi, out):
         copy(w.S1[d], out.S1[d])
     copy(x, out.x1)
     move_on(tree, out.x1, xi)
-    place_start(tree, out.x1, w)
+    place_trapezoid(tree, out.x1, w)
     for i in range(out.P.shape[0]):
         copy(w.P[i], out.P1[i])
     average_rates(tree, h, x, xi, out.u)
@@ -92,13 +92,13 @@ def residual_of(system, state, t, h, tables, xi, controls, r, pn):
     """Residual r and next momentum pn of one mechanism; ``controls`` (2, nv) at both ends."""
     step = at(step_from(system, state, Solver(0, HOLD, 0.0, 0), tables), t, h, True)
     w, v, control = step.work, step.scratch, step.control
-    place_start(system.tree, state.x, w)
+    place_trapezoid(system.tree, state.x, w)
     put3(v.start, 0, origin_of(w.P))
     copy(xi, w.xi)
     displace(system.tree, h, True, w.xi, w)
     copy(controls[0], control[0])
     load(step, t, state.x, False)
-    residual(system.tree, h, w.xi, state.p, w)
+    trapezoid_residual(system.tree, h, w.xi, state.p, w)
     copy(w.r, r)
     copy(controls[1], control[0])
     reach_end(step)

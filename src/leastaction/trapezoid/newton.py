@@ -46,7 +46,7 @@ from leastaction.tree.layout import BALL, IU, KIND, MASS, PARENT
 
 
 @kernel
-def put_block(D, i, r, c, A):
+def put_quarter(D, i, r, c, A):
     """Store a 3x3 block of the 6x6 matrix of row i."""
     for a in range(3):
         for b in range(3):
@@ -54,7 +54,7 @@ def put_block(D, i, r, c, A):
 
 
 @kernel
-def times(D, i, s):
+def matrix_times6(D, i, s):
     """Product of the 6x6 matrix of row i with a twist."""
     return (
         dot6(ld6(D, i, 0), s), dot6(ld6(D, i, 6), s), dot6(ld6(D, i, 12), s),
@@ -63,7 +63,7 @@ def times(D, i, s):
 
 
 @kernel
-def transposed_times(D, i, s):
+def matrix_transposed_times6(D, i, s):
     """Product of the transpose of that matrix with a twist."""
     out = scale6(s[0], ld6(D, i, 0))
     for r in range(1, 6):
@@ -99,10 +99,10 @@ def momentum_matrices(tree, h, w):
         a21 = add9(beside, scale9(-1.0, Jc))
         a22 = scale9(k * m, JT)
         # times dlog
-        put_block(w.D, i, 0, 0, add9(matmul(a11, J), matmul(a12, Q)))
-        put_block(w.D, i, 0, 3, matmul(a12, J))
-        put_block(w.D, i, 3, 0, add9(matmul(a21, J), matmul(a22, Q)))
-        put_block(w.D, i, 3, 3, matmul(a22, J))
+        put_quarter(w.D, i, 0, 0, add9(matmul(a11, J), matmul(a12, Q)))
+        put_quarter(w.D, i, 0, 3, matmul(a12, J))
+        put_quarter(w.D, i, 3, 0, add9(matmul(a21, J), matmul(a22, Q)))
+        put_quarter(w.D, i, 3, 3, matmul(a22, J))
 
 
 @kernel
@@ -113,14 +113,14 @@ def matrix_apart(tree, h, i, m, w):
     near, far = hat(c), hat(add3(c, ld3(w.E, i, 9)))
     J, I = dexp_inv(a), scale9(1.0 / h, inertia_matrix(tree, i, w.P))
     turn = add9(matmul(transpose(J), I), pulled_derivative(e, e1, a, matvec(I, a)))
-    put_block(w.D, i, 0, 0, add9(matmul(turn, J), scale9(-k, matmul(near, far))))
-    put_block(w.D, i, 0, 3, scale9(k, near))
-    put_block(w.D, i, 3, 0, scale9(-k, far))
-    put_block(w.D, i, 3, 3, (k, 0.0, 0.0, 0.0, k, 0.0, 0.0, 0.0, k))
+    put_quarter(w.D, i, 0, 0, add9(matmul(turn, J), scale9(-k, matmul(near, far))))
+    put_quarter(w.D, i, 0, 3, scale9(k, near))
+    put_quarter(w.D, i, 3, 0, scale9(-k, far))
+    put_quarter(w.D, i, 3, 3, (k, 0.0, 0.0, 0.0, k, 0.0, 0.0, 0.0, k))
 
 
 @kernel
-def local_ball(tree, h, d, xi, w):
+def trapezoid_ball(tree, h, d, xi, w):
     """Lloc of a ball: rotor and dampers act on xi, and a variation y along parent axes moves xi by dlog_xi y."""
     k = tree.armature[d] / h
     A = (
@@ -144,14 +144,14 @@ def inverse9(A):
 
 
 @kernel
-def eliminate_ball(tree, h, i, d, xi, w, l):
+def eliminate_trapezoid_ball(tree, h, i, d, xi, w, l):
     """H, X = Lam^-1 S0^T D and y0 of a ball."""
-    lam = local_ball(tree, h, d, xi, w)
+    lam = trapezoid_ball(tree, h, d, xi, w)
     for k in range(d, d + 3):
-        st6(w.H, k, 0, times(w.D, i, ld6(w.S1, k, 0)))
+        st6(w.H, k, 0, matrix_times6(w.D, i, ld6(w.S1, k, 0)))
     for a in range(3):
         S = ld6(w.S0, d + a, 0)
-        st6(w.X, d + a, 0, transposed_times(w.D, i, S))
+        st6(w.X, d + a, 0, matrix_transposed_times6(w.D, i, S))
         w.y[d + a] = -(w.r[d + a] + dot6(S, l))
     S, T, U = ld6(w.S0, d, 0), ld6(w.S0, d + 1, 0), ld6(w.S0, d + 2, 0)
     h0, h1, h2 = ld6(w.H, d, 0), ld6(w.H, d + 1, 0), ld6(w.H, d + 2, 0)
@@ -168,7 +168,7 @@ def eliminate_ball(tree, h, i, d, xi, w, l):
 
 
 @sweep
-def direction(tree, h, xi, w):
+def trapezoid_direction(tree, h, xi, w):
     """w.y = -J^-1 r in O(n), as a change of xi; w must hold a residual."""
     none = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     momentum_matrices(tree, h, w)
@@ -180,12 +180,12 @@ def direction(tree, h, xi, w):
         last = d
         if tree.rows[i, KIND] == BALL:
             last = d + 2
-            eliminate_ball(tree, h, i, d, xi, w, l)
+            eliminate_trapezoid_ball(tree, h, i, d, xi, w, l)
         else:
-            S, H = ld6(w.S0, d, 0), times(w.D, i, ld6(w.S1, d, 0))
+            S, H = ld6(w.S0, d, 0), matrix_times6(w.D, i, ld6(w.S1, d, 0))
             f = 1.0 / (dot6(S, H) + tree.armature[d] / h - w.damp[d, 0])
             st6(w.H, d, 0, H)
-            st6(w.X, d, 0, scale6(f, transposed_times(w.D, i, S)))
+            st6(w.X, d, 0, scale6(f, matrix_transposed_times6(w.D, i, S)))
             w.y[d] = -f * (w.r[d] + dot6(S, l))
         if j == 0:
             continue
@@ -233,7 +233,7 @@ def jacobian(tree, h, xi, w):
         for i in range(own, n):
             moved = ld6(w.S1, c, 0) if i == own else ld6(w.load, tree.rows[i, PARENT], 0)
             st6(w.load, i, 0, moved)
-            st6(w.eta, i, 0, times(w.D, i, moved))
+            st6(w.eta, i, 0, matrix_times6(w.D, i, moved))
         # Alg. 4, l. 9 and 10
         for i in range(n - 1, 0, -1):
             j, d, f = tree.rows[i, PARENT], tree.rows[i, IU], ld6(w.eta, i, 0)
@@ -244,7 +244,7 @@ def jacobian(tree, h, xi, w):
     for i in range(1, n):
         d = tree.rows[i, IU]
         if tree.rows[i, KIND] == BALL:
-            L = local_ball(tree, h, d, xi, w)
+            L = trapezoid_ball(tree, h, d, xi, w)
             for a in range(3):
                 for b in range(3):
                     w.J[d + a, d + b] += L[3 * a + b]
@@ -279,7 +279,7 @@ def solve_dense(A, b):
 
 
 @sweep
-def dense_direction(tree, h, xi, w):
+def direction_by_jacobian(tree, h, xi, w):
     """w.y = -J^-1 r with the dense Jacobian, as a change of xi."""
     jacobian(tree, h, xi, w)
     for k in range(w.y.size):

@@ -15,7 +15,7 @@ from leastaction.solve.counts import CUTS, EVALUATIONS, ITERATIONS, LAST, MOST
 from leastaction.solve.newton import SHORTEST, STALLED, newton
 from leastaction.solve.rollout import never_undone, rollout
 from leastaction.trapezoid.impulses import damping
-from leastaction.trapezoid.newton import dense_direction
+from leastaction.trapezoid.newton import direction_by_jacobian
 from leastaction.trapezoid.step import at, begin, end, evaluate, keep, make_tables, move, prepare, see, step_from
 from leastaction.tree.arrays import copy, scalar_product
 from leastaction.tree.articulated import eliminate, expand, reduce
@@ -50,7 +50,7 @@ def by_matrix(step, steps, alpha):
     """Algorithm 4: the whole Jacobian."""
     if step.active:
         damping(step)
-    dense_direction(step.system.tree, step.h, step.work.xi, step.work)
+    direction_by_jacobian(step.system.tree, step.h, step.work.xi, step.work)
     return True
 
 

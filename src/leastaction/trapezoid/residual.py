@@ -113,7 +113,7 @@ def make_trapezoid_work(system, printed, dense, ranks):
 
 
 @sweep
-def place_start(tree, x, w):
+def place_trapezoid(tree, x, w):
     """Poses, inertias and axes at q^k."""
     kinematics(tree, x, w.P, w.S0)
     inertias(tree, x, w.P, w.M)
@@ -241,7 +241,7 @@ def inertia_matrix(tree, i, P):
 
 
 @sweep
-def residual(tree, h, xi, p, w):
+def trapezoid_residual(tree, h, xi, p, w):
     """Inward: w.r by eq. (3), w.mu summed over subtrees."""
     for i in range(tree.rows.shape[0] - 1, 0, -1):
         j, d, mu = tree.rows[i, PARENT], tree.rows[i, IU], ld6(w.mu, i, 0)

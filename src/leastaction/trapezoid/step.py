@@ -20,15 +20,15 @@ from leastaction.solve.counts import TOTALS
 from leastaction.solve.newton import newton
 from leastaction.solve.rollout import never_undone, rollout
 from leastaction.trapezoid.impulses import average_rates, damping, load
-from leastaction.trapezoid.newton import dense_direction, direction, jacobian
+from leastaction.trapezoid.newton import direction_by_jacobian, jacobian, trapezoid_direction
 from leastaction.trapezoid.residual import (
     TrapezoidWork,
     displace,
     make_trapezoid_work,
     momenta_ahead,
     origin_of,
-    place_start,
-    residual,
+    place_trapezoid,
+    trapezoid_residual,
 )
 from leastaction.tree.arrays import all_finite, copy
 from leastaction.tree.coordinates import positions_out, put3, rates_out
@@ -122,7 +122,7 @@ def evaluate(step, first):
     tree, w, x, p, zero = step.system.tree, step.work, step.state.x, step.state.p, step.zero
     if step.active or step.loaded:
         load(step, step.t, x, False)
-    residual(tree, step.h, w.xi, p, w)
+    trapezoid_residual(tree, step.h, w.xi, p, w)
     if first:
         for d in range(p.size):
             zero.term[d] = abs(p[d]) + abs(w.G[d])
@@ -135,7 +135,7 @@ def by_recursion(step, steps, alpha):
     """Newton's direction in O(n)."""
     if step.active:
         damping(step)
-    direction(step.system.tree, step.h, step.work.xi, step.work)
+    trapezoid_direction(step.system.tree, step.h, step.work.xi, step.work)
     return True
 
 
@@ -156,7 +156,7 @@ def move(step, alpha):
 
 # --- parts of a rollout -----------------------------------------------------------------------------------------------
 @sweep
-def guess_step(step):
+def guess_displacements(step):
     """First iterate in w.xi (Lee et al. 2016, section 3.3; quadratic: the curve through the last three states)."""
     system, y, w, v, h = step.system, step.state, step.work, step.scratch, step.h
     nu, mode, known, xi, u, z = y.p.size, step.solver.guess, y.known[0], w.xi, v.u, v.z
@@ -189,8 +189,8 @@ def begin(step):
     """Tables of the start, and the first iterate; impulses of gravity alone are still there from the last step."""
     w, v, x = step.work, step.scratch, step.state.x
     if v.used[0] == 0.0:
-        place_start(step.system.tree, x, w)
-    guess_step(step)
+        place_trapezoid(step.system.tree, x, w)
+    guess_displacements(step)
     put3(v.start, 0, origin_of(w.P))
     if step.h != v.used[0] and not step.loaded:
         load(at(step, step.t, step.h, False), step.t, x, False)
@@ -205,7 +205,7 @@ def reach_end(step):
     momenta_ahead(tree, step.h, w.xi, w, v.pn)
     copy(step.state.x, v.xn)
     move_on(tree, v.xn, w.xi)
-    place_start(tree, v.xn, w)
+    place_trapezoid(tree, v.xn, w)
     load(step, step.t + step.h, v.xn, True)
     for d in range(v.pn.size):
         v.pn[d] += w.G[d]
@@ -288,16 +288,16 @@ def probe_at(system, state, t, h, active, tables, xi, out):
     """The probe; the tuple is put together where references are not counted."""
     step = at(step_from(system, state, Solver(0, HOLD, 0.0, 0), tables), t, h, active)
     w, v = step.work, step.scratch
-    place_start(system.tree, state.x, w)
+    place_trapezoid(system.tree, state.x, w)
     put3(v.start, 0, origin_of(w.P))
     copy(xi, w.xi)
     inside = prepare(step)
     load(step, t, state.x, False)
-    residual(system.tree, h, w.xi, state.p, w)
+    trapezoid_residual(system.tree, h, w.xi, state.p, w)
     copy(w.r, out.r)
     by_recursion(step, 0, 1.0)
     copy(w.y, out.y)
-    dense_direction(system.tree, h, w.xi, w)
+    direction_by_jacobian(system.tree, h, w.xi, w)
     copy(w.y, out.dense)
     jacobian(system.tree, h, w.xi, w)
     for a in range(xi.size):
