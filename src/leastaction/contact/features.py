@@ -1,9 +1,11 @@
-"""Which contacts there are at one configuration: a sweep over all pairs of shapes.
+"""Which contacts two shapes have at one configuration.
 
 The features of a pair (a corner over a face, two edges that cross, a ball over a side) are chosen at the beginning of a
 step and stay frozen in it; ``contact.gap.gap`` follows their gap through the step. A frozen feature is the nearest one
 at its configuration. What has become nearest at the end of the step, and is too deep there, is added, what holds bodies
 that are apart there is let go, and the step is solved again (``maximal.barrier.find_missed``).
+
+``contact.broad`` says which pairs a step looks at; ``features`` looks at all.
 
     contacts   ``contact.layout.Contacts``
     P          (rows, 12) poses of the rows about the kernels' origin, of ``tree/kinematics.py``
@@ -205,17 +207,14 @@ def stays_nearest(one, two):
 
 
 @sweep
-def features(contacts, P, Q, margin, changing, ints, floats):
-    """Fill the tables of contacts (see ``contact.layout``) at the poses P; how many rows were filled.
+def features(contacts, P, margin, ints, floats):
+    """Fill the tables of contacts (see ``contact.layout``) at the poses P, of all pairs; how many there are.
 
-    Q: poses that are expected at the end of the step. changing: only those pairs of which a motion can change the
-    nearest features, to find what a step missed.
+    More than the tables have rows if these are too few.
     """
-    count = 0
+    count, most = 0, ints.shape[0]
     for p in range(contacts.pairs.shape[0]):
         sa, sb = contacts.pairs[p, 0], contacts.pairs[p, 1]
-        if changing and stays_nearest(contacts.shapes[sa, CODE], contacts.shapes[sb, CODE]):
-            continue
         # balls around the shapes, or a ball and a plane, that are too far apart
         _, _, ca = shape_pose(contacts, sa, P)
         _, Rb, cb = shape_pose(contacts, sb, P)
@@ -226,8 +225,12 @@ def features(contacts, P, Q, margin, changing, ints, floats):
             reach = contacts.frames[sa, REACH] + contacts.frames[sb, REACH] + margin
             far = dot3(d, d) > reach * reach
         if not far:
-            out = (ints, floats, P, margin, p, count + contacts.pairs[p, 2], count, Q, changing)
-            count = pair_contacts(contacts, out, count, sa, sb)
+            limit = count + contacts.pairs[p, 2]
+            count = pair_contacts(
+                contacts, (ints, floats, P, margin, p, min(limit, most), count, P, False), count, sa, sb
+            )
+            if limit > most and count == most:
+                return most + 1
     return count
 
 
@@ -235,7 +238,7 @@ def features(contacts, P, Q, margin, changing, ints, floats):
 def same_contacts(ints, floats, count, old_ints, old_floats, old_count, match):
     """For each contact the number of the same feature among older contacts, or -1, so that forces can be kept.
 
-    Both tables are in the order of pairs, as ``features`` writes them.
+    Both tables are in the order of pairs, as ``contact.broad.near_contacts`` writes them.
     """
     first = 0
     for k in range(count):
@@ -253,7 +256,7 @@ def same_contacts(ints, floats, count, old_ints, old_floats, old_count, match):
 @entry
 def find_contacts(contacts, P, margin, ints, floats):
     """``features`` as an entry."""
-    return features(contacts, P, P, margin, False, ints, floats)
+    return features(contacts, P, margin, ints, floats)
 
 
 @entry

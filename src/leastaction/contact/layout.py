@@ -30,6 +30,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from leastaction.tree.layout import Floats, Ints
 
 # A touch with restitution is located to this part of the way that the points move in a step, and to nothing finer than
@@ -55,6 +57,10 @@ POINT_SET, SPHERE, CAPSULE, CYLINDER, BOX, OVAL, HULL, HALF_SPACE, HEIGHTS = 0, 
 # columns of Contacts.shapes and of Contacts.frames
 CODE, ROW, FIRST, COUNT, COUNT_Y, SHAPE_WIDTH = 0, 1, 2, 3, 4, 5
 TURN, PLACE, SIZE, REACH, FRAME_WIDTH = 0, 9, 12, 15, 16
+
+
+# places of ``contact.broad.Near.number``
+LISTED, VALID, FULL = 0, 1, 2
 
 
 class Hulls(NamedTuple):
@@ -85,6 +91,7 @@ class Contacts(NamedTuple):
                       about the position that holds the shape (infinite for half-spaces and height fields). Sizes:
                       SPHERE radius; CAPSULE and CYLINDER radius, half length, axis z; BOX half sides; OVAL half axes;
                       HALF_SPACE none, normal z; HEIGHTS spacing along x and y, heights along z
+    capsules (ns, 4)  a capsule about the position that holds the shape: half its axis in the frame of the row, radius
     points   (nk, 3)  points of point sets, in the frames of their rows, metres
     heights  (nh,)    heights of height fields, x by x, metres
     boxes    (nb,)    rows of ``pairs`` with two boxes
@@ -99,12 +106,20 @@ class Contacts(NamedTuple):
     numbers: Floats
     shapes: Ints
     frames: Floats
+    capsules: Floats
     points: Floats
     heights: Floats | None
     boxes: Ints | None
     rounds: Ints | None
     ovals: Ints | None
     hulls: Hulls | None
+
+
+def no_contacts() -> Contacts:
+    """The tables of a mechanism in which nothing may touch."""
+    i, f = (lambda width: np.zeros((0, width), dtype=np.int64)), (lambda width: np.zeros((0, width)))
+    tables = i(3), f(2), i(SHAPE_WIDTH), f(FRAME_WIDTH), f(4), f(3)
+    return Contacts(*tables, None, None, None, None, None)
 
 
 # What a contact did in a step: pair, feature, gap (m), normal force (N), force on body a in the world (3, N), point

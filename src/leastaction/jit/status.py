@@ -27,10 +27,12 @@ class Status(IntEnum):
     LEFT_SPLINE = 9
     # the first guess already turns too far
     BAD_GUESS = 10
+    # more contacts at a time than the tables have rows; the state is that of the last good step
+    NO_ROOM = 11
 
 
 # Plain numbers, as compiled code takes them.
 (
     DONE, NOT_CONVERGED, NOT_FINITE, NO_RATES, TURNED_TOO_FAR, STRIKES, NO_DERIVATIVE, SINGULAR_LOOPS, SINGULAR_CHART,
-    LEFT_SPLINE, BAD_GUESS,
+    LEFT_SPLINE, BAD_GUESS, NO_ROOM,
 ) = (int(each) for each in Status)  # fmt: skip

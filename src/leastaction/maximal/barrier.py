@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import math
 
-from leastaction.contact.features import features, same_contacts
+from leastaction.contact.broad import begin_search, near_contacts, relative_way
+from leastaction.contact.features import same_contacts
 from leastaction.contact.gap import gap
-from leastaction.contact.layout import DB, DISC, ENDLESS, FEATURE, PLANE, REACH, ROW, XA, XB
+from leastaction.contact.layout import DB, DISC, ENDLESS, FEATURE, FULL, PLANE, REACH, XA, XB
 from leastaction.forces.bodies import world_point
 from leastaction.jit.decorators import kernel, optional, sweep
 from leastaction.jit.lanes import ld3, ld9, st3
@@ -52,8 +53,12 @@ from leastaction.tree.layout import MASS
 # Counter of steps that had to be tried again.
 RESTARTS = 2
 
-# Depth at the end of a step, over the way there, from which a contact counts as missed; how often they are looked for.
-MISSED, LOOKS = 0.02, 2
+# Depth at the end of a step, over the way there, from which a contact counts as missed; how often they are looked for,
+# and how often those of pairs that moved farther than their margin.
+MISSED, LOOKS, MOST_LOOKS = 0.02, 2, 12
+
+# Margin of a pair at the start of a step, beside its relative motion and what gravity adds: metres.
+AHEAD = 1.0e-4
 
 # Largest product over the barrier at which a step ends; and that at which it ends where one more iteration has not
 # helped, as rounding may leave so much in long chains. A linear solver that rounds otherwise may end a step one
@@ -113,23 +118,9 @@ def largest_motion(tree, B, far):
 
 
 @kernel
-def loose(contacts, h, B, p):
+def loose(contacts, h, N, p):
     """How far apart the bodies of pair p may be at k+1 though a frozen contact holds them there; metres."""
-    way = 0.0
-    for e in range(2):
-        s = contacts.pairs[p, e]
-        i, far = contacts.shapes[s, ROW], contacts.frames[s, REACH]
-        way += motion(B, i, far) if i > 0 and math.isfinite(far) else 0.0
-    return FALSE * way + h * h
-
-
-@sweep
-def margin_at_end(contacts, h, B):
-    """How far apart bodies may be at k+1 so that it matters what is nearest there; metres."""
-    margin = 0.0
-    for p in range(contacts.pairs.shape[0]):
-        margin = max(margin, loose(contacts, h, B, p))
-    return margin
+    return FALSE * relative_way(contacts, N, contacts.pairs[p, 0], contacts.pairs[p, 1]) + h * h
 
 
 @kernel
@@ -160,7 +151,8 @@ def find(contacts, tree, x, control, h, B, T, count):
         for e in range(width):
             T.old_V[k, e] = T.V[k, e]
     T.tune[0] = 2.0 * largest_motion(tree, B, T.tune[2]) + 20.0 * h * h + 1.0e-3
-    now = features(contacts, B.P0, B.P1, T.tune[0], False, T.ints, T.F)
+    begin_search(contacts, T.near, B.P0)
+    now = near_contacts(contacts, T.near, B.P0, B.P1, 2.0, 20.0 * h * h + AHEAD, False, T.ints, T.F)
     same_contacts(T.ints, T.F, now, T.old_ints, T.old_F, count, T.match)
     for k in range(now):
         T.mu[k], T.X[k, 7] = contacts.numbers[T.ints[k, 3], 0], 0.0
@@ -231,9 +223,12 @@ def let_go(contacts, h, B, T, count, now):
     found, again = count, False
     for k in range(count):
         kind, p = T.ints[k, 0], T.ints[k, 3]
-        limit = loose(contacts, h, B, p)
-        if T.X[k, 7] > 0.0 or kind not in ENDLESS or T.V[k, 0] > 1e-3 * limit or found == T.mu.size:
+        limit = loose(contacts, h, T.near, p)
+        if T.X[k, 7] > 0.0 or kind not in ENDLESS or T.V[k, 0] > 1e-3 * limit:
             continue
+        if found == T.mu.size:
+            T.near.number[FULL] = 1
+            break
         a, b = T.ints[k, 1], T.ints[k, 2]
         struck = T.V[k, 1] > STRIKE * (T.old_V[T.match[k], 1] if k < T.match.size and T.match[k] >= 0 else 0.0)
         if kind != DISC and distance_at_end(T, B, p, now) > limit:
@@ -256,17 +251,21 @@ def hold_all(h, B, T, count):
 
 
 @sweep
-def find_missed(contacts, tree, h, B, T, count):
+def find_missed(contacts, tree, h, B, T, count, late):
     """Contacts that are too deep at k+1 and were not the nearest ones at k, added to the frozen ones; how many now.
 
     The points that touch at k+1 are frozen as they are, and the plane between them: where the nearest points of two
     round or sharp features run along them within the step, its force would act at another place than its gap. Besides,
-    whether the step must be solved again, as there are such contacts or some that are let go.
+    whether the step must be solved again, as there are such contacts or some that are let go. late: only those of pairs
+    that moved farther than their margin at k.
     """
-    now = features(contacts, B.P1, B.P1, margin_at_end(contacts, h, B), True, T.new_ints, T.new_F)
-    found, again = let_go(contacts, h, B, T, count, now)
+    now = near_contacts(contacts, T.near, B.P1, B.P1, FALSE, h * h, True, T.new_ints, T.new_F)
+    found, again = (count, False) if late else let_go(contacts, h, B, T, count, now)
     for k in range(now):
+        if late and T.near.late[k] == 0:
+            continue
         if found == T.mu.size:
+            T.near.number[FULL] = 1
             break
         a, b, p = T.new_ints[k, 1], T.new_ints[k, 2], T.new_ints[k, 3]
         Ra, pa, Rb, pb = ld9(B.P1, a, 0), ld3(B.P1, a, 9), ld9(B.P1, b, 0), ld3(B.P1, b, 9)

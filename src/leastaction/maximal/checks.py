@@ -130,8 +130,13 @@ def overlaps(model: Model, touching: Any, q: FloatArray, x: FloatArray) -> list[
     table = touching.table
     poses = np.zeros((len(model.system.tree.rows), 12))
     maximal_step.row_poses(model.system.tree, x, poses)
-    ints, floats = np.zeros((table.capacity, 4), dtype=np.int64), np.zeros((table.capacity, 24))
-    n = contact_features.find_contacts(table.contacts, poses, 0.0, ints, floats)
+    rows = table.room
+    while True:
+        ints, floats = np.zeros((rows, 4), dtype=np.int64), np.zeros((rows, 24))
+        n = contact_features.find_contacts(table.contacts, poses, 0.0, ints, floats)
+        if n <= rows:
+            break
+        rows *= 2
     phi, work = np.zeros(n), [np.zeros((n, w)) for w in (3, 6, 6, 3, 3)]
     contact_gap.contact_gaps(ints, floats, n, poses, phi, *work)
     found: dict[int, Overlap] = {}

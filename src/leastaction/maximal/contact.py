@@ -40,6 +40,7 @@ so that one iteration is the exact Newton direction of the whole system. The con
                                in the world; of bounds
     origin (nc,)               of contacts that were added: number of the one they replace, or -1 - kind of their gap
     tune (3,)                  metres that bodies may move in the step; LOOSE of ``maximal.cone``, or 1; their radius
+    near                       which pairs are near (``contact.broad``)
 """
 
 # mypy: ignore-errors
@@ -50,8 +51,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from leastaction.contact.broad import Near, make_near
 from leastaction.contact.gap import gap
-from leastaction.contact.layout import CENTRED, FEATURE, PLANE, RA, RB, RIM, XA
+from leastaction.contact.layout import CENTRED, FEATURE, FULL, PLANE, RA, RB, RIM, XA
 from leastaction.contact.points import point_rows
 from leastaction.forces.bodies import row3, world_point
 from leastaction.jit.decorators import MEMORY_OPTIONS, kernel, optional, sweep
@@ -155,10 +157,11 @@ class Touch(NamedTuple):
     pace: Floats
     dry: Dry | None
     drag: DryRows | None
+    near: Near
 
 
 @optional(None, MEMORY_OPTIONS)
-def make_touch(contacts, kept):
+def make_touch(contacts, kept, tree):
     """Scratch memory around what a rollout keeps.
 
     kept: contacts (ints, F, V) of the last step, U of limits and inequalities, pace, V of dry friction, and what is
@@ -174,7 +177,7 @@ def make_touch(contacts, kept):
         np.zeros((beside.limits.where.shape[0], 7)), beside.rows, make_rows(beside.rows), beside.cone,
         np.zeros((nc, 4)), np.ones(nc, np.int64), np.zeros((nc, 7)), np.zeros(U.shape[0]), np.zeros(U.shape[0]),
         np.ones(U.shape[0], np.int64), np.zeros(U.shape[0]), np.zeros((nc, 8)), np.zeros((U.shape[0], 2)),
-        pace, beside.dry, make_dry(beside.dry, drag),
+        pace, beside.dry, make_dry(beside.dry, drag), make_near(contacts, tree.rows.shape[0], nc),
     )  # fmt: skip
 
 
@@ -462,6 +465,18 @@ def report_contacts(contacts, T, count, B, rows, counts, k):
             rows[first + c, 7 + e] = x[e]
         rows[first + c, 10] = math.sqrt(T.g[c, 1] * T.g[c, 1] + T.g[c, 2] * T.g[c, 2])
         rows[first + c, 11], rows[first + c, 12] = T.ints[c, 1], math.sqrt(dot3(rub, rub))
+
+
+@optional(False)
+def is_full(contacts, T):
+    """Whether there was no room for all contacts."""
+    return T.near.number[FULL] == 1
+
+
+@optional(None)
+def note_full(contacts, T):
+    """There is no room for all contacts, or for their plan."""
+    T.near.number[FULL] = 1
 
 
 @optional(0)

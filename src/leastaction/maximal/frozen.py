@@ -1,8 +1,8 @@
 """How the numbers of frozen contacts move with the start of a step, for its derivative (``maximal.linear``).
 
 A step freezes contacts at its start. What it missed is frozen at the end of a first solution, and the step is solved
-again; that may happen LOOKS times. So some numbers F of frozen contacts depend on the start, and those of contacts that
-were added on the solutions before:
+again; that may happen MOST_LOOKS times. So some numbers F of frozen contacts depend on the start, and those of contacts
+that were added on the solutions before:
 
     F(start) of what is found at k        F(start, z_0) of what is added at the end of solution 0, and so on
 
@@ -17,7 +17,7 @@ A contact that is not found at both ends, or jumps between them, is at a border 
     sides (2, nc, 24)       them at both ends, of which ``found`` (2, nc) says whether they are known
     ints, new (nc, .)       tables of the contacts at one end
     P, Q (rows, 12)         poses at one end; poses that were expected at the end of the step
-    counts (LOOKS + 2,)     number of solutions, and of the contacts of each
+    counts (MOST_LOOKS + 2,)    number of solutions, and of the contacts of each
     V, U, mark, x1, lam     forces, marks, coordinates and multipliers of each solution; dry: of dry friction
     flags (2,)              whether what was found at k can move; whether dF is not zero
 """
@@ -29,12 +29,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leastaction.contact.features import features, stays_nearest
+from leastaction.contact.broad import contacts_again
+from leastaction.contact.features import stays_nearest
 from leastaction.contact.gap import gap
 from leastaction.contact.layout import CODE, FEATURE
 from leastaction.jit.decorators import MEMORY_OPTIONS, optional, sweep
 from leastaction.jit.lanes import ld3, ld9
-from leastaction.maximal.barrier import LOOKS, frozen_plane, margin_at_end
+from leastaction.maximal.barrier import MOST_LOOKS, frozen_plane
 from leastaction.maximal.bodies import shift_of, shifted
 from leastaction.maximal.dry import copy_dry, dry_count
 from leastaction.tree.arrays import copy
@@ -75,7 +76,7 @@ class Frozen(NamedTuple):
 @optional(None, MEMORY_OPTIONS)
 def make_frozen(contacts, T, tree, x, links):
     """Memory for a step with contacts; ``links``: rows of loops and constraints."""
-    nc, n, nu, most = T.mu.size, tree.rows.shape[0], tree.rates.shape[0], LOOKS + 1
+    nc, n, nu, most = T.mu.size, tree.rows.shape[0], tree.rates.shape[0], MOST_LOOKS + 1
     return Frozen(
         np.zeros((nc, 24)), np.zeros((nc, 24)), np.zeros((2, nc, 24)), np.zeros((2, nc), np.int64),
         np.zeros((nc, 4), np.int64), np.zeros((nc, 24)), np.zeros((n, 12)), np.zeros((n, 12)), np.zeros((nu, 6)),
@@ -227,7 +228,7 @@ def frozen_at_start(Z, contacts, tree, T, x, plus, minus, eps):
             Z.xi[d] *= PART
         shifted(tree, x, Z.xi, Z.x)
         kinematics(tree, Z.x, Z.P, Z.S)
-        now = features(contacts, Z.P, Z.Q, T.tune[0], False, Z.ints, Z.new)
+        now = contacts_again(contacts, T.near, Z.P, Z.Q, False, T.ints, 0, Z.counts[1], Z.ints, Z.new)
         for k in range(Z.counts[1]):
             r = same_row(Z, now, T.ints[k, 0], T, k)
             Z.found[side, k] = r >= 0
@@ -237,9 +238,8 @@ def frozen_at_start(Z, contacts, tree, T, x, plus, minus, eps):
 
 
 @optional(None)
-def frozen_at_end(Z, s, contacts, tree, h, T, B, xb, y, eps):
+def frozen_at_end(Z, s, contacts, tree, T, xb, y, eps):
     """dF of what was added at the end xb of solution s, which moves by y along the direction."""
-    margin = margin_at_end(contacts, h, B)
     first, last = Z.counts[s + 1], Z.counts[s + 2]
     for side in range(2):
         e = PART * eps if side == 0 else -PART * eps
@@ -247,7 +247,7 @@ def frozen_at_end(Z, s, contacts, tree, h, T, B, xb, y, eps):
             Z.xi[d] = e * y[d]
         shifted(tree, xb, Z.xi, Z.x)
         kinematics(tree, Z.x, Z.P, Z.S)
-        now = features(contacts, Z.P, Z.P, margin, True, Z.ints, Z.new)
+        now = contacts_again(contacts, T.near, Z.P, Z.P, True, T.ints, first, last, Z.ints, Z.new)
         put_frozen(Z, T, e)
         for k in range(first, last):
             a, b, o = T.ints[k, 1], T.ints[k, 2], T.origin[k]

@@ -12,7 +12,9 @@ follows the graph, as in Bruedigam et al. 2023, Algorithms 3 and 4. Whatever is 
 
     order (N, 2)       nodes in the order of elimination, and whether one holds multipliers
     first (N+2,), near nodes that a node is coupled with when its turn comes: near[first[i]:first[i+1]]
-    slot  (N+1, N+1)   place of D_ij, even, or of its transpose, odd (``maximal.padded``); -1 without a coupling
+    slot  (N+1, N+1)   place of D_ij, even, or of its transpose, odd (``maximal.padded``); -1 without a coupling; empty
+                       in a plan that a rollout makes (``maximal.replan``)
+    turn  (N+1,)       place of a node in the order       used (1,)  number of places
     moves (couplings, 3)  places of the pair (i, j), of the pair (p, j) with p the parent of i, and how it goes there
     fill  (pairs, 3)   two couplings of one node, and the place of the pair of their nodes, or the one node of both
     fills (N+2,)       where the pairs of a node begin
@@ -27,11 +29,11 @@ follows the graph, as in Bruedigam et al. 2023, Algorithms 3 and 4. Whatever is 
 # mypy: ignore-errors
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from leastaction.jit.decorators import MEMORY_OPTIONS, either, kernel, optional
+from leastaction.jit.decorators import MEMORY_OPTIONS, PART_OPTIONS, either, kernel, optional
 from leastaction.jit.lanes import ld6, st6
 from leastaction.maximal.padded import (
     add_padded,
@@ -75,7 +77,10 @@ from leastaction.tree.layout import ADDED, BALL, IU, KIND, MASS, NOWHERE, ON_DIA
 
 
 class Couplings(NamedTuple):
-    """Plan of the elimination, made once for a mechanism; see the symbol table of this file."""
+    """Plan of the elimination, made once for a mechanism or for what touches; see the symbol table of this file.
+
+    planner: None, or what makes it anew in a rollout.
+    """
 
     order: Ints
     first: Ints
@@ -88,6 +93,9 @@ class Couplings(NamedTuple):
     opens: Ints
     stiff: Ints
     parts: Ints
+    turn: Ints
+    used: Ints
+    planner: Any
 
 
 class Blocks(NamedTuple):
@@ -109,12 +117,10 @@ class Blocks(NamedTuple):
 @optional(None, MEMORY_OPTIONS)
 def make_blocks(plan):
     """Scratch memory of the couplings."""
-    slots, couplings = 0, plan.near.size
-    for k in range(couplings):
-        slots = max(slots, plan.moves[k, 0] + 2)
+    couplings = plan.near.size
     return Blocks(
-        np.zeros((slots, 48)), np.zeros((plan.mixed.size, 48)), np.zeros((couplings, 48)), np.zeros((couplings, 48)),
-        np.zeros((12, 12)), np.zeros(1), np.ones((plan.mixed.size, 6)),
+        np.zeros((2 * couplings, 48)), np.zeros((plan.mixed.size, 48)), np.zeros((couplings, 48)),
+        np.zeros((couplings, 48)), np.zeros((12, 12)), np.zeros(1), np.ones((plan.mixed.size, 6)),
     )  # fmt: skip
 
 
@@ -127,7 +133,7 @@ def node_count(plan):
 @optional(None)
 def clear_couplings(plan, E, W):
     """No couplings yet: blocks beside the diagonal, what is added on it, and residuals of multipliers."""
-    for k in range(E.E.shape[0]):
+    for k in range(plan.used[0]):
         for e in range(48):
             E.E[k, e] = 0.0
     for i in range(plan.mixed.size):
@@ -140,13 +146,42 @@ def clear_couplings(plan, E, W):
 
 
 @kernel
+def leads(plan, i, j):
+    """Whether a pair is kept in the axes of i: those of a body rather than of multipliers, else of what goes first."""
+    rows = plan.mixed.size - plan.parts.shape[0]
+    return plan.turn[i] < plan.turn[j] if (i < rows) == (j < rows) else i < rows
+
+
+@kernel
+def coupling_of(plan, i, j):
+    """The coupling of two nodes, which is one of that whose turn is first."""
+    a, b, found = (i, j, -1) if plan.turn[i] < plan.turn[j] else (j, i, -1)
+    for k in range(plan.first[a], plan.first[a + 1]):
+        if plan.near[k] == b:
+            found = k
+    return found
+
+
+def _place_in_table(planner, plan, i, j):
+    """The same of a plan that was made for a mechanism."""
+    return plan.slot[i, j]
+
+
+@either(_place_in_table, PART_OPTIONS)
+def block_place(planner, plan, i, j):
+    """Place of D_ij, even, or of its transpose, odd."""
+    at = 2 * coupling_of(plan, i, j)
+    return at if leads(plan, i, j) else at + 1
+
+
+@kernel
 def add_to(plan, E, D, i, j, M):
     """Add a block to D_ij; the world does not move and needs nothing."""
     if i > 0 and j > 0:
         if i == j:
             store_block(D, i, add_blocks(load_block(D, i), M))
         else:
-            add_padded(E.E, plan.slot[i, j], M)
+            add_padded(E.E, block_place(plan.planner, plan, i, j), M)
 
 
 @kernel
@@ -156,7 +191,7 @@ def rank_one(plan, E, D, i, j, h, x):
         if i == j:
             store_block(D, i, less_outer(load_block(D, i), h, x))
         else:
-            take_outer(E.E, plan.slot[i, j], h, x)
+            take_outer(E.E, block_place(plan.planner, plan, i, j), h, x)
 
 
 # --- elimination ----------------------------------------------------------------------------------------------------
@@ -331,7 +366,7 @@ def eliminate_node(plan, B, E, i):
     for k in range(plan.first[i], plan.first[i + 1]):
         pair, j = plan.moves[k, 0], plan.near[k]
         # D_ij, and D_ji^T: of a body they are kept in its axes first
-        if plan.slot[i, j] == pair:
+        if leads(plan, i, j):
             for r in range(6):
                 put_row(E.Z, k, r, row(E.E, pair, r))
                 put_row(E.G, k, r, row(E.E, pair + 1, r))

@@ -31,7 +31,7 @@ import numpy as np
 from leastaction.dynamics.forward import make_work
 from leastaction.dynamics.legendre import rates_of
 from leastaction.jit.decorators import entry, optional, sweep
-from leastaction.jit.status import DONE, NO_DERIVATIVE, NO_RATES, NOT_CONVERGED, NOT_FINITE, TURNED_TOO_FAR
+from leastaction.jit.status import DONE, NO_DERIVATIVE, NO_RATES, NO_ROOM, NOT_CONVERGED, NOT_FINITE, TURNED_TOO_FAR
 from leastaction.loops.nodes import count_rows, make_loop_nodes
 from leastaction.maximal.arrival import make_arrival
 from leastaction.maximal.arrival_linear import (
@@ -47,6 +47,7 @@ from leastaction.maximal.contact import (
     aim_at,
     contact_blocks,
     contact_directions,
+    is_full,
     make_touch,
     move_contacts,
     worst_contact,
@@ -83,6 +84,7 @@ from leastaction.maximal.moves import (
     still_forces,
     still_multipliers,
 )
+from leastaction.maximal.replan import keep_plan, own_plan
 from leastaction.maximal.residual import begin, evaluate
 from leastaction.maximal.springs import free_blocks
 from leastaction.maximal.step import finish, guess, solve_step, turned_too_far
@@ -300,17 +302,19 @@ def keep_base(contacts, limits, system, T, B, L, nc, moves, lam, xb):
 
 
 @entry
-def linearize(system, ends, plan, contacts, bouncing, slowest, limits, kept, t, h, x, p, control, active, numbers, most,
-              X, P, U, eps, dmu, out_x, out_p, x1, p1):  # fmt: skip
+def linearize(system, ends, outline, contacts, bouncing, slowest, limits, kept, t, h, x, p, control, active, numbers,
+              most, X, P, U, eps, dmu, out_x, out_p, x1, p1):  # fmt: skip
     """The ends out_x (2 m, nx), out_p (2 m, nu) of the next state along every direction; x1, p1: the next state.
 
     numbers: see ``maximal.barrier.solve_contact``. bouncing: contacts if some bounce, slowest: the speed below which
     they do not. Returns (status, row) as ``maximal.step.rollout`` does.
     """
-    tree, nu = system.tree, p.size
+    tree, nu, plan = system.tree, p.size, own_plan(outline, system.tree)
     f, L = make_work(system, x), make_loop_nodes(system.loops, system.constraints, tree, 2)
     B = make_bodies(tree, x, node_count(plan), tendon_room(system.forces))
-    E, T = make_blocks(plan), make_touch(contacts, kept)
+    E, T = make_blocks(plan), make_touch(contacts, kept, tree)
+    if not keep_plan(plan, tree, T, 0, 0):
+        return NO_ROOM, 0
     pc, ua, u, c1 = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
     c, xi, y = np.zeros(nu), np.zeros(nu), np.zeros(nu)
     r, F1, xb = np.zeros((2, nu)), np.zeros((tree.rows.shape[0], 6)), np.zeros(x.size)
@@ -330,6 +334,8 @@ def linearize(system, ends, plan, contacts, bouncing, slowest, limits, kept, t, 
     note_expected(Z, tree, x, B)
     if not solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most,
                       False, touched, T, B, E, f, L, ua, count, Z):  # fmt: skip
+        if is_full(contacts, T):
+            return NO_ROOM, 0
         return NOT_CONVERGED, worst_contact(contacts, T, touched[0])
     turned = turned_too_far(tree, B)
     if turned > 0:
@@ -378,7 +384,7 @@ def linearize(system, ends, plan, contacts, bouncing, slowest, limits, kept, t, 
                           rate_of, xb, y, c, r, pc, B, E, f, L, T, nc, moves, lam, Z, ua, xi, R):  # fmt: skip
                 return NO_DERIVATIVE, 0
             if s + 1 < solved:
-                frozen_at_end(Z, s, contacts, tree, h, T, B, xb, y, eps[j])
+                frozen_at_end(Z, s, contacts, tree, T, xb, y, eps[j])
         # the next states at both ends
         for side in range(2):
             e, k = eps[j] if side == 0 else -eps[j], 2 * j + side
@@ -394,4 +400,4 @@ def linearize(system, ends, plan, contacts, bouncing, slowest, limits, kept, t, 
             return NO_DERIVATIVE, 0
         if not (all_finite(out_p[2 * j]) and all_finite(out_p[2 * j + 1])):
             return NOT_FINITE, 0
-    return DONE, 0
+    return (NO_ROOM if is_full(contacts, T) else DONE), 0

@@ -18,6 +18,7 @@ from leastaction.jit.decorators import kernel, optional, sweep
 from leastaction.jit.lanes import ld3, ld6, ld9, st3, st6, st9
 from leastaction.loops.nodes import gap_of, rows_at
 from leastaction.maximal.forces import mean_twists
+from leastaction.maximal.graph import block_place
 from leastaction.spatial._source.so3 import exp, log
 from leastaction.spatial._source.vector import add3, axpy6, matmul, scale3, transpose
 from leastaction.tree.layout import VELOCITY
@@ -135,7 +136,7 @@ def proximal_blocks(plan, h, rho, B, E, L):
                 i = L.ends[k, e]
                 if i > 0:
                     # both in the axes of the body (``maximal.padded``): D_i,node, and D_node,i transposed
-                    at = plan.slot[i, node]
+                    at = block_place(plan.planner, plan, i, node)
                     for b in range(6):
                         E.E[at, 8 * b + a] -= h * L.G[k, 6 * e + b]
                         E.E[at + 1, 8 * b + a] += L.G[m + k, 6 * e + b]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, cast, final
 
@@ -47,7 +47,7 @@ from leastaction.methods.failures import failure_of
 from leastaction.methods.memory import Field
 from leastaction.model.checks import FloatArray, check_number
 from leastaction.model.contacts import ContactTable, contact_table
-from leastaction.model.couplings import elimination, spring_pairs
+from leastaction.model.couplings import elimination, outline_of, spring_pairs
 from leastaction.model.model import Model, State
 from leastaction.solve.solvers import InteriorPoint, Newton, solver_from
 
@@ -186,7 +186,7 @@ class Maximal(Method):
                 raise UnsupportedError(f'{self.label}: servos with an enforced effort know start="legendre" only.')
             if "restitution" in model.features and self.cone != "exact":
                 raise UnsupportedError(f'{self.label}: impacts with restitution know cone="exact" only.')
-            n, sides = touching.table.capacity, 0 if isinstance(self.cone, str) else self.cone
+            n, sides = touching.table.room, 0 if isinstance(self.cone, str) else self.cone
             bounds = len(touching.limits.where) + inequality_count(model)
             memory |= {
                 "contacts": np.zeros((n, 4), dtype=np.int64), "features": np.zeros((n, 24)),
@@ -228,13 +228,13 @@ class Maximal(Method):
         """``rollout``, with the contacts (n, 13) of every step that begins at a saved row."""
         if touch_of(model) is None or self._order == 4:
             return super().replay(model, memory, clock, k, steps, every, control)
-        capacity = max(cast(Touching, touch_of(model)).table.capacity, 1)
+        room = max(cast(Touching, touch_of(model)).table.room, 1)
         log: list[FloatArray] = []
         parts: list[Chunk] = []
         done = 0
         while not parts or (done < steps and parts[-1].failure is None):
             # so many at once as there is room for
-            some = min(steps - done, max(1, _ROOM // capacity) * every)
+            some = min(steps - done, max(1, _ROOM // room) * every)
             parts.append(self._roll_on(model, memory, clock, k + done, some, every, control, log))
             done += parts[-1].steps
         return joined(parts), log
@@ -311,11 +311,18 @@ class Maximal(Method):
         tau = np.clip(np.zeros(model.nv) if control is None else model.check_v(control, "control"), -bounds, bounds)
         touching, kept, numbers, iterations = self._contact_numbers(model, memory)
         rest, more = self._rest(model)
-        plan, slowest = couplings(model), rest + more * dt
+        plan, slowest = plan_of(model), rest + more * dt
         names = dry_table(model)[2]
         problem = Problem(model, state, tau, dt, memory, plan, touching, kept, numbers, iterations, slowest, names)
         try:
-            return step_derivative(problem, bounds, parameters)
+            while True:
+                try:
+                    return step_derivative(problem, bounds, parameters)
+                except NoStepError as error:
+                    if error.status != Status.NO_ROOM:
+                        raise
+                    more_rows = with_rows(problem.kept, 2 * len(problem.kept[0]))
+                    problem = replace(problem, kept=more_rows, plan=with_room(problem.plan, 2))
         except NoStepError as error:
             fast, end = too_fast(model, state.q, state.v, dt), model.spline_end(state.q, state.v, dt)
             failure = failure_words(model, touching, error.status, error.row, iterations, fast)
@@ -463,8 +470,26 @@ class Maximal(Method):
         """The steps, up to one in which something strikes; or one plastic step with the contacts ``seen`` in it.
 
         ``settled``: velocities are those after what contacts do at the end of a step. ``logged``: with the contacts of
-        every step that begins at a saved row.
+        every step that begins at a saved row. Where there are more contacts at a time than there is room for, there is
+        twice as much from that step on.
         """
+        parts: list[Chunk] = []
+        log: list[FloatArray] = []
+        done, room = 0, 1
+        while not parts or parts[-1].status == Status.NO_ROOM:
+            chunk, found = self._roll_within(
+                model, memory, clock, k + done, steps - done, every, control, seen, settled, logged, room
+            )
+            parts.append(chunk)
+            log += found
+            done, room = done + chunk.steps, 2 * room
+        return joined(parts) if len(parts) > 1 else parts[0], log
+
+    def _roll_within(
+        self, model: Model, memory: Memory, clock: Clock, k: int, steps: int, every: int, control: Control,
+        seen: bool, settled: bool, logged: bool, room: int,
+    ) -> tuple[Chunk, list[FloatArray]]:  # fmt: skip
+        """``_roll`` with so many times the room for contacts that the memory has."""
         from leastaction.maximal import step as maximal_step
 
         nullspace, rest = self.choice.linear == "nullspace", (math.inf, 0.0)
@@ -481,15 +506,19 @@ class Maximal(Method):
         active = bool(len(passive.screw) or len(passive.ball) or len(passive.free))
         touching, kept, numbers, iterations = self._contact_numbers(model, memory)
         begun = -(-(k + steps) // every) - -(-k // every) if (seen or logged) and touching else 0
-        found = np.zeros((begun * touching.table.capacity if touching else 0, CONTACT_COLUMNS))
+        kept = kept if room == 1 else with_rows(kept, room * len(kept[0]))
+        found = np.zeros((begun * len(kept[0]) if touching else 0, CONTACT_COLUMNS))
         counts = np.zeros(begun, dtype=np.int64)
         roll = partial(maximal_step.rollout, model.system) if nullspace else partial(rollout, model, self.choice)
+        plan = with_room(plan_of(model), room) if nullspace else couplings(model)
         done, status, row = roll(
-            rest, not seen, settled, couplings(model), touching.table.contacts if touching else None,
+            rest, not seen, settled, plan, touching.table.contacts if touching else None,
             touching.limits if touching else None, efforts(model), kept, clock.uniform, clock.table(k, steps), k, steps,
             memory["x"], memory["p"], memory["past"], memory["lengths"], memory["known"], every,
             control.array[k : k + steps], address, active, numbers, iterations, q, v, found, counts, count,
         )  # fmt: skip
+        if room > 1:
+            keep_rows(memory, kept)
         rows = saved_rows(k, done, every)
         failure = None
         if status:
@@ -514,6 +543,32 @@ def _check_cone(cone: Any) -> str | int:
     if isinstance(cone, bool) or not isinstance(cone, int | np.integer) or cone < 4 or cone % 2:
         raise ModelError(f'Maximal: cone must be "exact" or an even number of sides from 4 on, got {cone!r}.')
     return int(cone)
+
+
+_CONTACT_ARRAYS = _KEPT[:3]
+
+
+def with_rows(kept: Any, rows: int) -> Any:
+    """The variables of contacts with room for so many."""
+    larger = tuple(
+        np.concatenate([each, np.zeros((rows - len(each), *each.shape[1:]), each.dtype)]) for each in kept[:3]
+    )
+    return larger + kept[3:]
+
+
+def with_room(plan: Any, times: int) -> Any:
+    """So many times the room for the plan that a rollout makes."""
+    from leastaction.maximal.replan import Outline
+
+    return plan._replace(size=times * plan.size) if isinstance(plan, Outline) else plan
+
+
+def keep_rows(memory: Memory, kept: Any) -> None:
+    """Put variables of contacts into the memory, as many as it has room for; the others begin the next step anew."""
+    n = len(memory["contacts"])
+    for name, each in zip(_CONTACT_ARRAYS, kept[:3], strict=True):
+        memory[name][...] = each[:n]
+    memory["known"][1] = min(memory["known"][1], n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -546,12 +601,18 @@ def efforts(model: Model) -> FloatArray:
     return out
 
 
-@lru_cache(maxsize=64)
-def couplings(model: Model) -> Any:
-    """Plan of the elimination where bodies are coupled beside the tree, else None."""
-    from leastaction.maximal.graph import Couplings
+_NEIGHBOURS = 12
+"""How many neighbours a node of the elimination may have in the mean before there is made more room."""
 
-    table, parents = model.system.constraints, model.system.tree.rows[:, 0]
+
+def coupled(
+    model: Model,
+) -> tuple[list[tuple[int, int, list[int]]], list[tuple[int, int]], list[tuple[int, int]], bool]:
+    """What couples bodies beside the tree: nodes of multipliers, pairs that do always, pairs that may touch.
+
+    A node has its first row, its number of rows and its bodies. Besides, whether there are springs.
+    """
+    table = model.system.constraints
     parts: list[tuple[int, int, list[int]]] = []
     for name, rows in model.loop_rows.items():
         joint = model.split.joints[name]
@@ -569,13 +630,43 @@ def couplings(model: Model) -> Any:
                 parts.append((model.constraint_size + start + at, min(6, size - at), rows_of))
     pairs, springs = spring_pairs(model)
     touching = touch_of(model)
+    meet = np.zeros((0, 2), dtype=np.int64)
     if touching is not None:
         contacts = touching.table.contacts
-        pairs += [tuple(contacts.shapes[pair[:2], 1].tolist()) for pair in contacts.pairs]
-    pairs += inequality_pairs(model)
-    pairs = [(a, b) for a, b in pairs if a > 0 and b > 0 and a != b]
-    # one form of the kernels for all mechanisms with loops, constraints or forces on bodies
-    if not parts and not pairs and table is None and not inequality_count(model):
+        meet = np.unique(contacts.shapes[contacts.pairs[:, :2], 1], axis=0)
+    always, meeting = (
+        [(a, b) for a, b in each if a > 0 and b > 0 and a != b]
+        for each in (pairs + inequality_pairs(model), [(int(a), int(b)) for a, b in meet])
+    )
+    return parts, always, meeting, springs
+
+
+def is_coupled(model: Model) -> bool:
+    """Whether bodies are coupled beside the tree: one form of the kernels serves all such mechanisms."""
+    parts, pairs, meet, _ = coupled(model)
+    return bool(parts or pairs or meet or inequality_count(model)) or model.system.constraints is not None
+
+
+@lru_cache(maxsize=64)
+def couplings(model: Model) -> Any:
+    """Plan of the elimination for all that may touch where bodies are coupled beside the tree, else None."""
+    from leastaction.maximal.graph import Couplings
+
+    if not is_coupled(model):
         return None
-    stiff = bool(pairs) or touching is not None or bool(inequality_count(model)) or springs
-    return Couplings(**elimination(parents.tolist(), pairs, parts, stiff))
+    parts, pairs, meet, springs = coupled(model)
+    stiff = bool(pairs or meet or inequality_count(model)) or touch_of(model) is not None or springs
+    parents = model.system.tree.rows[:, 0].tolist()
+    return Couplings(**elimination(parents, pairs + meet, parts, stiff), planner=None)
+
+
+@lru_cache(maxsize=64)
+def plan_of(model: Model) -> Any:
+    """The plan of ``couplings``; where there are contacts, limits or inequalities, what a rollout makes one from."""
+    from leastaction.maximal.replan import Outline
+
+    if touch_of(model) is None or not is_coupled(model):
+        return couplings(model)
+    parts, pairs, _, _ = coupled(model)
+    parents = model.system.tree.rows[:, 0].tolist()
+    return Outline(**outline_of(parents, pairs, parts, _NEIGHBOURS), stiff=np.ones(1, dtype=np.int64))

@@ -15,10 +15,10 @@ from leastaction.dynamics.legendre import to_parent_axes
 from leastaction.jit.calls import call_control
 from leastaction.jit.decorators import either, entry, kernel, sweep
 from leastaction.jit.lanes import ld9
-from leastaction.jit.status import DONE, NO_RATES, NOT_CONVERGED, NOT_FINITE, STRIKES, TURNED_TOO_FAR
+from leastaction.jit.status import DONE, NO_RATES, NO_ROOM, NOT_CONVERGED, NOT_FINITE, STRIKES, TURNED_TOO_FAR
 from leastaction.loops.nodes import make_loop_rows
 from leastaction.maximal.arrival import arrive, make_arrival
-from leastaction.maximal.barrier import LOOKS, find, find_missed, hold_all, solve_contact
+from leastaction.maximal.barrier import LOOKS, MOST_LOOKS, find, find_missed, hold_all, solve_contact
 from leastaction.maximal.bodies import (
     end_momenta,
     keep_bodies,
@@ -29,12 +29,13 @@ from leastaction.maximal.bodies import (
     shifted,
 )
 from leastaction.maximal.bounds import relieve
-from leastaction.maximal.contact import make_touch, report_contacts, worst_contact
+from leastaction.maximal.contact import is_full, make_touch, note_full, report_contacts, worst_contact
 from leastaction.maximal.forces import end_forces, joint_end, spring_blocks, weights
 from leastaction.maximal.frozen import note_solution
 from leastaction.maximal.graph import clear_couplings, make_blocks, node_count, solve_bodies
 from leastaction.maximal.loops import keep_loops, loop_blocks, move_loops, take_care, trust_rows
 from leastaction.maximal.rates import coupled_rates, make_rates
+from leastaction.maximal.replan import keep_plan, own_plan
 from leastaction.maximal.residual import begin, evaluate, tolerances
 from leastaction.maximal.springs import free_blocks
 from leastaction.maximal.strikes import strikes, take_back
@@ -146,25 +147,29 @@ def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rat
     Z: None, or where to remember the solutions that lead to the last one.
     """
     now, looks = find(contacts, system.tree, x, control, h, B, T, touched[0]), 0
-    sure, again = now, False
+    sure, again, fits = now, False, keep_plan(plan, system.tree, T, now, 1)
     while True:
+        if is_full(contacts, T) or not fits:
+            note_full(contacts, T)
+            return False
         good = solve_contact(
             (T, limits, now), system, plan, t, h, x, pc, control, active, rate_of, mass, numbers,
             touched[1] == 0 and looks == 0, most, B, E, f, L, ua, count,
         )  # fmt: skip
         if not good and again:
             # there is no solution with what was missed, or without what was let go
-            now, looks, again = sure, LOOKS, False
+            now, looks, again = sure, MOST_LOOKS, False
             hold_all(h, B, T, now)
             continue
         sure = now
         note_solution(Z, system.loops, T, B, L, now)
-        if not good or looks == LOOKS:
+        if not good or looks == MOST_LOOKS:
             break
         # once more, from here, with the contacts that were missed
         looks += 1
         shift_of(system.tree, x, B.x1, B.guess)
-        now, again = find_missed(contacts, system.tree, h, B, T, sure)
+        now, again = find_missed(contacts, system.tree, h, B, T, sure, looks > LOOKS)
+        fits = keep_plan(plan, system.tree, T, now, 0)
         if not again:
             break
     touched[0], touched[1] = now, 1
@@ -209,7 +214,7 @@ def take_over(h, B, pn, x, p, past, lengths, known):
 
 @entry
 def rollout(
-    system, rest, watched, settled, plan, contacts, limits, effort, kept, uniform, clock, k0, steps, x, p, past,
+    system, rest, watched, settled, outline, contacts, limits, effort, kept, uniform, clock, k0, steps, x, p, past,
     lengths, known, every, controls, address, passive, numbers, most, out_q, out_v, out_c, out_n, count,
 ):  # fmt: skip
     """Advance x, p in place by up to ``steps`` steps from step k0 on; write every ``every``-th state to out.
@@ -219,15 +224,18 @@ def rollout(
     rest: speeds below which nothing bounces, see ``maximal.strikes``; ``watched``, a step in which something does is
     not taken.
     settled: whether momenta have what contacts do at the end of a step (``maximal.arrival``).
-    contacts and limits may be None; kept: their variables of the last step (``make_touch``). effort (nv,): bounds of
-    the control. out_c (contacts, 12), out_n (rows,): what contacts did in the steps that begin at a saved row, and how
-    many each step has; none without rows. count: see ``solve.counts``.
+    outline: None, a plan, or what one is made from (``maximal.replan``). contacts and limits may be None; kept: their
+    variables of the last step (``make_touch``). effort (nv,): bounds of the control. out_c (contacts, 12), out_n
+    (rows,): what contacts did in the steps that begin at a saved row, and how many each step has; none without rows.
+    count: see ``solve.counts``.
     Returns (steps done, status, row); after a failure x, p are those of the last good step.
     """
-    tree, nu = system.tree, p.size
+    tree, nu, plan = system.tree, p.size, own_plan(outline, system.tree)
     f, L = make_work(system, x), make_loop_rows(system.loops, system.constraints, tree, 2, False)
     B = make_bodies(tree, x, node_count(plan), tendon_room(system.forces))
-    E, T = make_blocks(plan), make_touch(contacts, kept)
+    E, T = make_blocks(plan), make_touch(contacts, kept, tree)
+    if not keep_plan(plan, tree, T, 0, 0):
+        return 0, NO_ROOM, 0
     M, A = make_rates(plan, tree, x), make_arrival(T, plan, tree, x)
     pc, ua, u, c1, pn, control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
     F1, touched = np.zeros((tree.rows.shape[0], 6)), known[1:3]
@@ -268,7 +276,7 @@ def rollout(
             good = False
             for attempt in range(2):
                 # once more from the rates, where the last steps mislead
-                if attempt == 1 and (good or known[0] == 0):
+                if attempt == 1 and (good or known[0] == 0 or is_full(contacts, T)):
                     break
                 if attempt == 1:
                     if not coupled_rates(plan, system, t, x, p, mass, M, E, f, L, u):
@@ -279,6 +287,11 @@ def rollout(
                     contacts, limits, system, plan, t, h, x, pc, control, active, rate_of, mass, numbers, most,
                     attempt == 0 and known[0] > 0, touched, T, B, E, f, L, ua, count, None,
                 )  # fmt: skip
+            if is_full(contacts, T):
+                # as the step began
+                take_back(contacts, T, touched[0])
+                count[ITERATIONS], count[CUTS] = had[2], had[3]
+                return k, NO_ROOM, 0
             if not good:
                 return k, NOT_CONVERGED, worst_contact(contacts, T, touched[0])
         far = turned_too_far(tree, B)

@@ -17,7 +17,7 @@ from leastaction.model.model import Model
 
 def step_fields(model: Model, touching: Any, cone: str | int) -> dict[str, Field]:
     """What the memory holds of the last steps, and of the contacts and limits of the last one."""
-    n = 0 if touching is None else touching.table.capacity
+    n = 0 if touching is None else touching.table.room
     # steps known, contacts of the last one, whether there was one, and whether the next one starts as in the paper
     known = numbers(np.array([3, n, 1, 1]), (4,))
     out = {"past": Field((model.nv, 3)), "lengths": Field((3,), TINY), "known": known}

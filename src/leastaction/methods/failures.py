@@ -18,6 +18,7 @@ _WORDS = {
     Status.SINGULAR_CHART: "joint '{joint}' is at a singularity of its Euler chart '{chart}'; "
     'chart="euler" changes to another one in time, chart="exp" has none',
     Status.LEFT_SPLINE: "a joint left its spline at an open end",
+    Status.NO_ROOM: "there are more contacts at a time than there is room for",
     Status.BAD_GUESS: "the first guess already turns too far: no joint and no body may turn by half a turn within one "
     "step; take a smaller dt",
 }

@@ -58,12 +58,14 @@ class ContactTable:
         contacts: the arrays that kernels read.
         names: body a and body b (or "world") of each row of ``contacts.pairs``.
         capacity: largest number of contacts at a time.
+        room: how many a run begins with room for: four full pairs of every shape, if these are fewer.
         notes: what was assumed about meshes, and pairs that never touch.
     """
 
     contacts: cl.Contacts
     names: tuple[tuple[str, str], ...]
     capacity: int
+    room: int
     notes: tuple[str, ...]
 
 
@@ -215,6 +217,7 @@ def _finish(out: _Tables) -> ContactTable:
         np.array(out.numbers, dtype=float).reshape(-1, 2),
         np.array(out.shapes, dtype=np.int64).reshape(-1, cl.SHAPE_WIDTH),
         np.array(out.frames, dtype=float).reshape(-1, cl.FRAME_WIDTH),
+        np.array([_capsule(out, s) for s in range(len(out.shapes))], dtype=float).reshape(-1, 4),
         np.concatenate([np.zeros((0, 3)), *out.points]),
         np.array(out.heights, dtype=float) if out.heights else None,
         np.array(boxes, dtype=np.int64) if boxes else None,
@@ -222,7 +225,32 @@ def _finish(out: _Tables) -> ContactTable:
         np.array(ovals, dtype=np.int64) if ovals else None,
         _hull_tables(out) if any(two == cl.HULL for _, two in codes) else None,
     )
-    return ContactTable(contacts, tuple(out.names), int(contacts.pairs[:, 2].sum()), tuple(out.notes))
+    capacity, most = int(contacts.pairs[:, 2].sum()), np.zeros(len(out.shapes), dtype=np.int64)
+    for side in range(2):
+        np.maximum.at(most, contacts.pairs[:, side], contacts.pairs[:, 2])
+    return ContactTable(contacts, tuple(out.names), capacity, min(capacity, 4 * int(most.sum())), tuple(out.notes))
+
+
+def _capsule(out: _Tables, s: int) -> list[float]:
+    """Half the axis, in the frame of the row, and the radius of a capsule that holds a shape."""
+    code, first, count = (out.shapes[s][k] for k in (cl.CODE, cl.FIRST, cl.COUNT))
+    frame = out.frames[s]
+    turn, size, reach = frame[:9].reshape(3, 3), frame[cl.SIZE : cl.REACH], float(frame[cl.REACH])
+    k = int(np.argmax(size))
+    if code in (cl.CAPSULE, cl.CYLINDER):
+        return [*size[1] * turn[:, 2], float(size[0])]
+    if code == cl.BOX:
+        return [*size[k] * turn[:, k], float(np.hypot(*np.delete(size, k)))]
+    if code == cl.OVAL:
+        thick = float(np.delete(size, k).max())
+        return [*(size[k] - thick) * turn[:, k], thick]
+    if code in (cl.POINT_SET, cl.HULL):
+        # along the direction in which the points reach farthest
+        away = np.concatenate([np.zeros((0, 3)), *out.points])[first : first + count] - frame[cl.PLACE : cl.SIZE]
+        axis = np.linalg.svd(away, full_matrices=False)[2][0]
+        along = away @ axis
+        return [*np.abs(along).max() * axis, float(np.linalg.norm(away - np.outer(along, axis), axis=1).max())]
+    return [0.0, 0.0, 0.0, reach]
 
 
 def _hull_tables(out: _Tables) -> cl.Hulls:

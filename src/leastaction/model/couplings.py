@@ -118,6 +118,40 @@ def elimination(
         **_places(parents, [node for node, _ in order], lists, slot, first),
         "stiff": np.array([stiff], dtype=np.int64),
         "parts": np.array(table, dtype=np.int64).reshape(-1, 3),
+        "turn": np.array([turn.get(node, -1) for node in range(len(near))], dtype=np.int64),
+        "used": np.array([used], dtype=np.int64),
+    }
+
+
+def outline_of(
+    parents: Sequence[int], pairs: Sequence[tuple[int, int]], parts: Sequence[tuple[int, int, Sequence[int]]], room: int
+) -> dict[str, kl.Ints]:
+    """What is coupled whatever touches, for a plan that a rollout makes (``maximal/replan.py``).
+
+    The arguments are those of ``elimination``, with the pairs of springs and inequalities alone; ``room``: how many
+    neighbours a node may have in the mean.
+    """
+    n, above, ends, waits = len(parents) - 1, [], [], []
+    for node, (_, _, bodies) in enumerate(parts, start=n + 1):
+        common = common_ancestor(parents, bodies)
+        above.append(common)
+        ends += [(node, body) for body in sorted({*bodies} - {0})]
+        # what hangs on the ancestor and carries one of the bodies
+        below = set()
+        for body in {*bodies} - {0, common}:
+            while int(parents[body]) != common:
+                body = int(parents[body])
+            below.add(body)
+        waits += [(row, node) for row in sorted(below)]
+    nodes = n + 1 + len(parts)
+    most = min(nodes * (nodes - 1) // 2, room * nodes + 64)
+    fills = min(nodes**3, room * most + 64)
+    table = [(n + 1 + k, start, count) for k, (start, count, _) in enumerate(parts)]
+    shaped = {"parts": (table, 3), "ends": (ends, 2), "waits": (waits, 2), "pairs": (list(pairs), 2)}
+    return {
+        **{name: np.array(rows, dtype=np.int64).reshape(-1, columns) for name, (rows, columns) in shaped.items()},
+        "above": np.array(above, dtype=np.int64),
+        "size": np.array([most, fills], dtype=np.int64),
     }
 
 

@@ -353,8 +353,12 @@ class Mechanism(Record):
             restitution: 0 (no bounce) to 1.
             exclude: pairs of names that do not touch.
         """
-        found = pairs_among(self, bodies, others, exclude)
-        return [self.add_contact(a, b, friction, restitution) for a, b in found]
+        # none of these is a pair already
+        found = [ContactPair(a, b, friction, restitution) for a, b in pairs_among(self, bodies, others, exclude)]
+        for contact in found:
+            check_pair(contact)
+        self.contacts += found
+        return found
 
     def exclude_contact(self, a: str, b: str) -> None:
         """Never let these two bodies touch."""

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from leastaction.contact.layout import FULL, no_contacts
 from leastaction.errors import ModelError, UnsupportedError
-from leastaction.jit.status import DONE, NO_RATES, NOT_CONVERGED
+from leastaction.jit.status import DONE, NO_RATES, NO_ROOM, NOT_CONVERGED
 from leastaction.maximal.full_system.plan import Contact, FullPlan, planner_of
 from leastaction.maximal.full_system.solvers import LINEAR, LOOPS, solve_full_system
 from leastaction.maximal.limits import limit_table
@@ -115,7 +116,9 @@ class Stepper:
 
         self.model, self.choice, self.couplings, self.contacts = model, choice, plan, contacts
         self.system, self.limits, self.numbers, self.most, self.parts = model.system, limits, numbers, most, parts
-        self.B, self.E, self.f, self.L, self.T, rates, arrival = parts.make_room(self.system, plan, kept, x)
+        self.B, self.E, self.f, self.L, self.T, rates, arrival = parts.make_room(
+            self.system, plan, contacts or no_contacts(), kept, x
+        )
         nu = len(model.system.tree.rates)
         self.pc, self.ua, self.u, self.control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
         self.rate_of = np.argsort(model.system.coordinates.v)
@@ -125,6 +128,18 @@ class Stepper:
         self.now, self.drive = (0.0, 0.0, self.mass), (self.pc, self.control, False, self.rate_of)
         self.whole: Any = None
         self.bouncing = contacts if "restitution" in model.features else None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there was no room for all contacts."""
+        return bool(self.T.near.number[FULL])
+
+    def take_back(self, count: int) -> None:
+        """Variables of so many contacts, and of limits, as they were before the step."""
+        T = self.T
+        for now, old in ((T.ints, T.old_ints), (T.F, T.old_F), (T.V, T.old_V)):
+            now[:count] = old[:count]
+        T.U[:] = T.old_U
 
     # --- parts of a step --------------------------------------------------------------------------------------------
     @property
@@ -155,7 +170,7 @@ class Stepper:
         if self.contacts is not None:
             todo.append((parts.find_contacts, (self.contacts, tree, x, self.control, 0.1, 0, self.B, self.T)))
             todo.append((parts.is_too_far, (self.touch, tree, self.B)))
-            todo.append((parts.find_more, (self.contacts, tree, x, 0.1, 0, self.B, self.T)))
+            todo.append((parts.find_more, (self.contacts, tree, x, 0.1, 0, False, self.B, self.T)))
             todo.append((parts.hold_contacts, (0.1, 0, self.B, self.T)))
             todo.append((parts.report, (self.T, 0, self.B, *out[2:], 0)))
         for function, given in todo:
@@ -360,25 +375,27 @@ def solve_contact(step: Stepper, first: bool, count: Any) -> bool:
 
 def solve_looking(step: Stepper, first: bool, count: Any) -> bool:
     """The same, and once more with the contacts that were missed, as ``maximal.step.solve_step`` does it."""
-    from leastaction.maximal.barrier import LOOKS
+    from leastaction.maximal.barrier import LOOKS, MOST_LOOKS
 
     sure, looks, again = step.count, 0, False
-    while True:
+    while not step.is_full:
         step.prepare((_FORCES,) * step.count, _ONE)
         good = solve_contact(step, first and looks == 0, count)
         if not good and again:
             # there is no solution with what was missed, or without what was let go
-            step.count, looks, again = sure, LOOKS, False
+            step.count, looks, again = sure, MOST_LOOKS, False
             step.parts.hold_contacts(step.now[1], sure, step.B, step.T)
             continue
         sure = step.count
-        if not good or looks == LOOKS or step.contacts is None:
+        if not good or looks == MOST_LOOKS or step.contacts is None:
             return good
         looks += 1
-        parts, given = step.parts, (step.contacts, step.system.tree, step.x, step.now[1], sure, step.B, step.T)
-        step.count, again = parts.find_more(*given)
+        step.count, again = step.parts.find_more(
+            step.contacts, step.system.tree, step.x, step.now[1], sure, looks > LOOKS, step.B, step.T
+        )
         if not again:
             return True
+    return False
 
 
 # --- rollouts -------------------------------------------------------------------------------------------------------
@@ -431,6 +448,9 @@ def rollout(
             else:
                 step.prepare((), _ONE)
                 good = solve_smooth(step, attempt == 0 and known[0] > 0, count)
+            if step.is_full:
+                step.take_back(int(known[1]))
+                return k, NO_ROOM, 0
             if touching and known[3] == 0:
                 known[1], known[2] = step.count, 1
         if not good:

@@ -65,11 +65,11 @@ PLAIN, STARTING, INSIDE = 0, 1, 2
 
 
 @entry
-def make_room(system, plan, kept, x):
+def make_room(system, plan, contacts, kept, x):
     """Scratch memory of a rollout: bodies, couplings, forces, constraints, contacts, rates."""
     B, f = make_bodies(system.tree, x, node_count(plan), tendon_room(system.forces)), make_work(system, x)
     L, M = make_loop_rows(system.loops, system.constraints, system.tree, 2, False), make_rates(plan, system.tree, x)
-    T = make_touch(True, kept)
+    T = make_touch(contacts, kept, system.tree)
     return B, make_blocks(plan), f, L, T, M, make_arrival(T, plan, system.tree, x)
 
 
@@ -102,10 +102,10 @@ def find_contacts(contacts, tree, x, control, h, count, B, T):
 
 
 @entry
-def find_more(contacts, tree, x, h, count, B, T):
+def find_more(contacts, tree, x, h, count, late, B, T):
     """``find_missed`` as an entry. The solution is the next guess."""
     shift_of(tree, x, B.x1, B.guess)
-    return find_missed(contacts, tree, h, B, T, count)
+    return find_missed(contacts, tree, h, B, T, count, late)
 
 
 @entry
