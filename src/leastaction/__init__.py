@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         poses,
     )
     from leastaction.dynamics.reduction import Reduction, constrained_dynamics
+    from leastaction.dynamics.tendon_arms import moment_arms
     from leastaction.errors import ConvergenceError, ModelError, UnsupportedError
     from leastaction.explicit.adaptive import Adaptive
     from leastaction.explicit.runge_kutta import RungeKutta
@@ -111,6 +112,7 @@ PUBLIC: dict[str, str | None] = {
     # the built model and its state
     "Model": "leastaction.model.model",
     "State": "leastaction.model.model",
+    "moment_arms": "leastaction.dynamics.tendon_arms",
     "project": "leastaction.run.observe",
     "read_sensors": "leastaction.run.sensors",
     "inverse_kinematics": "leastaction.run.inverse_kinematics",
@@ -269,6 +271,7 @@ __all__ = [
     "load",
     "mass_matrix",
     "models",
+    "moment_arms",
     "momentum",
     "pose",
     "poses",

@@ -226,3 +226,36 @@ def test_a_path_on_one_body_is_refused(mjcf):
     )
     with pytest.raises(la.ModelError, match=r'model.xml:3: <spatial name="t">: .*its path lies on one body'):
         la.load(mjcf(text))
+
+
+@pytest.mark.parametrize("actuator", ['<motor tendon="t" gear="3"/>', '<position tendon="t" kp="40" kv="3" gear="2"/>'])
+def test_actuators_on_paths(mjcf, actuator):
+    text = cord(2, "sphere", True) + f"<actuator>{actuator}</actuator>"
+    mj = mujoco.MjModel.from_xml_string(f"<mujoco>{text}</mujoco>")
+    data, rng = mujoco.MjData(mj), np.random.default_rng(4)
+    m = la.load(mjcf(text)).without("contacts")
+    model, (name,) = m.build(), m.actuators
+    for _ in range(6):
+        data.qpos[:], data.qvel[:], data.ctrl[0] = rng.uniform(-2, 2, 4), rng.normal(size=4), 0.7
+        mujoco.mj_forward(mj, data)
+        at = (data.qpos, data.qvel, np.zeros(4))
+        ours = la.inverse_dynamics(model, *at, passive=False) - la.inverse_dynamics(model, *at)
+        ours += model.actuate({name: 0.7}, la.moment_arms(model, data.qpos))
+        np.testing.assert_allclose(ours, data.qfrc_passive + data.qfrc_actuator, atol=1e-9)
+    with pytest.raises(
+        la.ModelError, match="the moment arms of tendon 't', which runs through space, follow the state"
+    ):
+        model.actuate({name: 0.7})
+    # forces of inputs are held over a step: an error of first order in the motion, 0.4 % measured
+    start, runs = model.state([0.3, -0.2, 0.5, 0.1]), []
+    for ctrl in ({name: 0.7}, np.full((200, 1), 0.7), lambda t, state: [0.7]):
+        runs.append(la.simulate(model, start, dt=0.0005, duration=0.1, method="rk4", ctrl=ctrl))
+    mj.opt.timestep, mj.opt.integrator = 0.0005, int(mujoco.mjtIntegrator.mjINT_RK4)
+    mj.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    mujoco.mj_resetData(mj, data)
+    data.qpos[:], data.ctrl[0] = start.q, 0.7
+    mujoco.mj_step(mj, data, nstep=200)
+    for run in runs:
+        np.testing.assert_allclose(run.q[-1], data.qpos, atol=1e-2 * np.abs(data.qpos - start.q).max())
+    with pytest.raises(la.UnsupportedError, match="simulate_many: actuators on tendons through space"):
+        la.simulate_many(model, [start], dt=0.01, duration=0.1, ctrl={name: 0.7})

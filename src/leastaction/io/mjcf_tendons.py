@@ -35,7 +35,7 @@ def add_tendons(m: Mechanism, source: Source, settings: Settings, notes: Notes) 
     for t in range(mj.ntendon):
         name, element = source.named("tendon", t)
         terms = sum_of(source, t, True)
-        if not (_pulls(mj, t) or (terms is not None and _is_driven(mj, t))):
+        if not (_pulls(mj, t) or _is_driven(mj, t)):
             notes.add(f"{element.where}: the tendon {name!r} has no force of its own; not kept.")
             continue
         offset = 0.0 if terms is None else _offset(source, t)

@@ -124,8 +124,24 @@ def tendon_servos(actuators: Iterable[Actuator], tendon: str) -> list[Actuator]:
     return [actuator for actuator in actuators if actuator.tendon == tendon and actuator.is_servo]
 
 
-def arm_of(actuator: Actuator, model: Model) -> FloatArray:
-    """Generalised forces (nv,) of a unit of an actuator's force before its gear; zero on joints that are held."""
+def acts_on_path(model: Model) -> bool:
+    """Whether an actuator acts on a tendon through space, whose moment arms follow the state."""
+    tendons = model.mechanism.tendons
+    return any(each.tendon and bool(tendons[each.tendon].path) for each in model.mechanism.actuators.values())
+
+
+def arm_of(actuator: Actuator, model: Model, arms: Mapping[str, FloatArray]) -> FloatArray:
+    """Generalised forces (nv,) of a unit of an actuator's force before its gear; zero on joints that are held.
+
+    ``arms``: those of tendons through space.
+    """
+    if actuator.tendon and model.mechanism.tendons[actuator.tendon].path:
+        if actuator.tendon not in arms:
+            raise ModelError(
+                f"actuator '{actuator.name}': the moment arms of tendon '{actuator.tendon}', which runs through space, "
+                "follow the state; give inputs to ctrl= of simulate, or la.moment_arms to actuate."
+            )
+        return actuator.ratio * arms[actuator.tendon]
     if actuator.tendon:
         weights = model.mechanism.tendons[actuator.tendon].weights(model.nv, model.joints)
         return np.asarray(actuator.ratio * weights)
@@ -218,7 +234,7 @@ def inputs_by_name(model: Model, inputs: Any) -> dict[str, FloatArray]:
     return arrays
 
 
-def forces_of_inputs(model: Model, inputs: Any) -> FloatArray:
+def forces_of_inputs(model: Model, inputs: Any, arms: Mapping[str, FloatArray]) -> FloatArray:
     """Generalised forces (..., nv) of inputs by actuator, or of an array (..., nu); see ``Model.actuate``."""
     actuators, arrays = model.mechanism.actuators, inputs_by_name(model, inputs)
     shapes = {array.shape for array in arrays.values() if array.ndim}
@@ -231,7 +247,7 @@ def forces_of_inputs(model: Model, inputs: Any) -> FloatArray:
             # a joint that is held is an error here
             model.joint(actuator.joint)
         push = _push(actuator, array, model.mechanism.limits_enforced)
-        out += push[..., None] * arm_of(actuator, model)
+        out += push[..., None] * arm_of(actuator, model, arms)
     return out
 
 
@@ -250,7 +266,7 @@ def slopes_of_inputs(model: Model, inputs: FloatArray) -> FloatArray:
         elif bounded and actuator.effort is not None:
             low, high = max(low, -actuator.effort), min(high, actuator.effort)
         inside = (value > low) & (value < high)
-        out[:, k] = (gain * inside)[:, None] * arm_of(actuator, model)
+        out[:, k] = (gain * inside)[:, None] * arm_of(actuator, model, {})
     return out
 
 

@@ -392,7 +392,9 @@ class Model:
         """Number of actuators."""
         return len(self.mechanism.actuators)
 
-    def actuate(self, inputs: Mapping[str, Any] | ArrayLike) -> FloatArray:
+    def actuate(
+        self, inputs: Mapping[str, Any] | ArrayLike, arms: Mapping[str, FloatArray] | None = None
+    ) -> FloatArray:
         """Generalised forces of the actuators for their inputs, to be given as a control.
 
         A motor gives gear * input. A servo pulls towards its own target in any case; its input is another target (a
@@ -401,11 +403,12 @@ class Model:
         Args:
             inputs: by name of the actuator one number, or an array (steps,); or an array (nu,) or (..., nu) in the
                 order of ``actuator_names``.
+            arms: moment arms (nv,) of tendons through space by name, from ``la.moment_arms``.
 
         Returns:
             (nv,), or (steps, nv) where there are inputs for steps.
         """
-        return forces_of_inputs(self, inputs)
+        return forces_of_inputs(self, inputs, arms or {})
 
     def raise_pending(self) -> None:
         """Raise the error of a function of the user that failed inside compiled code."""

@@ -51,6 +51,12 @@ class Course:
         out[0] = len(out)
         return out
 
+    def derivative(self, poses: FloatArray) -> FloatArray:
+        """g (k, 6): derivative of the length by displacements of the bodies at poses (k, 4, 4), in link axes."""
+        k = len(poses)
+        given = _numbers_first(self.given((0.0,) * 12), poses, np.zeros((k, 6)))
+        return call_function(self.function("length").address, 0.0, given, 1 + 6 * k)[1:].reshape(k, 6)
+
 
 @dataclass(frozen=True, eq=False)
 class TendonForce(CompiledForce):

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from leastaction.dynamics.tendon_arms import moment_arms
 from leastaction.errors import ModelError, UnsupportedError
 from leastaction.jit.callbacks import control_callback, is_compiled
 from leastaction.methods.base import Control
 from leastaction.model.activation import activated, followed, with_activations
+from leastaction.model.actuation import acts_on_path, inputs_by_name
 from leastaction.model.checks import FloatArray, check_array, quoted
 from leastaction.model.model import Model, State
 
@@ -39,11 +41,16 @@ def given_control(
                 f"resume: {quoted(list(lagging))} have activations, which a run does not keep; simulate in one go, or "
                 "give control=."
             )
+        paths = acts_on_path(model)
+        if paths and where == "simulate_many":
+            raise UnsupportedError(f"{where}: actuators on tendons through space follow the state; use simulate.")
         if callable(ctrl) or (lagging and times is None):
             function = ctrl if callable(ctrl) else lambda t, state: ctrl
             asked = lambda t, state: _returned_inputs(function(t, state), model.nu)  # noqa: E731
             asked = followed(model, asked) if lagging else asked
-            return lambda t, state: model.actuate(asked(t, state))
+            return lambda t, state: model.actuate(asked(t, state), moment_arms(model, state.q) if paths else None)
+        if paths:
+            return _along_paths(model, ctrl, steps, times, where)
         forces = model.actuate(with_activations(model, ctrl, times) if lagging and times is not None else ctrl)
         if forces.ndim > 1 and steps is not None and forces.shape[-2] != steps:
             raise ModelError(
@@ -56,6 +63,23 @@ def given_control(
     if _is_one_row(control, model.nv):
         return _held(model.check_v(control, "tau"), steps)
     return control
+
+
+def _along_paths(model: Model, ctrl: Any, steps: int | None, times: FloatArray | None, where: str) -> Any:
+    """Inputs of actuators some of which act on tendons through space: a function, as their arms follow the state."""
+    given = inputs_by_name(model, ctrl) if times is None else with_activations(model, ctrl, times)
+    if any(array.ndim for array in given.values()) and times is None:
+        raise UnsupportedError(f"{where}: actuators act on tendons through space; give one row, or a function of time.")
+    if any(array.ndim > 1 or (array.ndim == 1 and len(array) != steps) for array in given.values()):
+        raise ModelError(f"{where}: ctrl: give each actuator one number, or one for each of the {steps} steps.")
+
+    def call(t: float, state: Any) -> FloatArray:
+        # the step that begins at t, or that holds it where a step is taken in parts
+        k = 0 if times is None else int(np.searchsorted(times, t, side="right")) - 1
+        row = {name: array[min(k, len(array) - 1)] if array.ndim else array for name, array in given.items()}
+        return model.actuate(row, moment_arms(model, state.q))
+
+    return call
 
 
 def _is_one_row(control: Any, nv: int) -> bool:
