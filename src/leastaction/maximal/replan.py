@@ -147,7 +147,7 @@ def list_set(bits, i, out, at):
 
 # --- what is coupled ------------------------------------------------------------------------------------------------
 @kernel
-def couple(bits, i, j):
+def pair_up(bits, i, j):
     """Make two nodes neighbours; the world is none."""
     if i > 0 and j > 0 and i != j:
         put_in(bits, i, j)
@@ -161,11 +161,11 @@ def direct_pairs(Q, T, count):
         for w in range(Q.base.shape[1]):
             Q.base[i, w] = np.uint64(0)
     for k in range(Q.outline.pairs.shape[0]):
-        couple(Q.base, Q.outline.pairs[k, 0], Q.outline.pairs[k, 1])
+        pair_up(Q.base, Q.outline.pairs[k, 0], Q.outline.pairs[k, 1])
     for k in range(Q.outline.ends.shape[0]):
-        couple(Q.base, Q.outline.ends[k, 0], Q.outline.ends[k, 1])
+        pair_up(Q.base, Q.outline.ends[k, 0], Q.outline.ends[k, 1])
     for k in range(count):
-        couple(Q.base, T.ints[k, 1], T.ints[k, 2])
+        pair_up(Q.base, T.ints[k, 1], T.ints[k, 2])
     forget(Q)
 
 
@@ -198,7 +198,7 @@ def join_around(Q, tree, i, d):
             Q.bits[a, w] |= Q.bits[i, w]
         drop(Q.bits, a, a)
         drop(Q.bits, a, i)
-        couple(Q.bits, a, p)
+        pair_up(Q.bits, a, p)
 
 
 @kernel
