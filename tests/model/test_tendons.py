@@ -209,3 +209,15 @@ def test_a_ball_has_no_single_coordinate():
     m.add_tendon("t", {"ball": 1.0}, stiffness=1.0)
     with pytest.raises(la.ModelError, match="tendon 't': joint 'ball' is spherical"):
         m.build()
+
+
+def test_limits_that_are_not_in_force_are_reported():
+    m = la.Mechanism("fall")
+    m.add_body("a", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    m.add_joint("x", "prismatic", parent="world", child="a", axis=(0, 0, -1))
+    m.add_tendon("sum", {"x": 2.0}, limits=(None, 1.0))
+    m.add_tendon("path", path=[("world", (0, 0, 1)), ("a", (0, 0, 0))], limits=(0.0, 1.2))
+    run = la.simulate(m.build(), dt=0.01, duration=0.5, method="rk4")
+    fallen = 9.81 * 0.5**2 / 2
+    assert run.report.limits["tendon 'sum'"].startswith(f"length crossed by {2 * fallen - 1:.3g}, first at t = 0.32 s")
+    assert run.report.limits["tendon 'path'"].startswith(f"length crossed by {fallen - 0.2:.3g}")

@@ -51,11 +51,18 @@ class Course:
         out[0] = len(out)
         return out
 
+    def length(self, poses: FloatArray) -> float:
+        """Length at poses (k, 4, 4) of the bodies."""
+        return float(self._measured(poses)[0])
+
     def derivative(self, poses: FloatArray) -> FloatArray:
         """g (k, 6): derivative of the length by displacements of the bodies at poses (k, 4, 4), in link axes."""
-        k = len(poses)
-        given = _numbers_first(self.given((0.0,) * 12), poses, np.zeros((k, 6)))
-        return call_function(self.function("length").address, 0.0, given, 1 + 6 * k)[1:].reshape(k, 6)
+        return self._measured(poses)[1:].reshape(-1, 6)
+
+    def _measured(self, poses: FloatArray) -> FloatArray:
+        """Length, and g behind it."""
+        given = _numbers_first(self.given((0.0,) * 12), poses, np.zeros((len(poses), 6)))
+        return call_function(self.function("length").address, 0.0, given, 1 + 6 * len(poses))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +121,7 @@ class TendonForce(CompiledForce):
 
     def length(self, poses: FloatArray) -> float:
         """Length at poses (k, 4, 4) of its bodies."""
-        given = self._given(poses, np.zeros((len(poses), 6)))
-        return float(call_function(self.length_function.address, 0.0, given, 1 + 6 * len(poses))[0])
+        return self.course.length(poses)
 
     @property
     def is_bounded(self) -> bool:

@@ -15,6 +15,8 @@ from leastaction.model.joints import layout
 from leastaction.model.mechanism import LEFT_OUT
 from leastaction.model.model import Model, State, check_determined, check_model
 from leastaction.model.tables import flat_pose
+from leastaction.model.tendon import Tendon
+from leastaction.model.tendon_force import course_of
 from leastaction.spatial import quaternion
 from leastaction.tree.layout import PARENT
 
@@ -304,6 +306,23 @@ def limits_crossed(
                 found += _crossing(f"effort of {label}", np.abs(tau[:, view.v][:, k]) - efforts[view.v][k], t)
         if found:
             out[name] = "; ".join(found)
+    for tendon in model.mechanism.tendons.values():
+        if tendon.has_limits:
+            length, (low, high) = _lengths(model, tendon, q), tendon.limits
+            found = _crossing("length", np.maximum(low - length, length - high), t)
+            out |= {tendon.label: found[0]} if found else {}
+    return out
+
+
+def _lengths(model: Model, tendon: Tendon, q: FloatArray) -> FloatArray:
+    """Lengths (rows,) of a tendon."""
+    if tendon.path:
+        course = course_of(tendon, {})
+        return np.array([course.length(poses) for poses in quantities.frame_poses(model, q, list(tendon.bodies))])
+    out = np.zeros(len(q))
+    for name, weight in tendon.joints.items():
+        held = model.mechanism.joints[name].locked
+        out += weight * (q[:, model.joint(name).q.start] if held is None else float(held[0]))
     return out
 
 
