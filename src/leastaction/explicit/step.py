@@ -14,7 +14,7 @@ import numpy as np
 
 from leastaction.dynamics.forward import Work, acceleration, make_work
 from leastaction.jit.calls import call_control
-from leastaction.jit.decorators import entry, kernel, memory, sweep
+from leastaction.jit.decorators import entry, kernel, memory
 from leastaction.jit.status import DONE, LEFT_SPLINE, NOT_FINITE, SINGULAR_LOOPS
 from leastaction.solve.counts import TOTALS
 from leastaction.solve.rollout import never_undone, rollout
@@ -77,7 +77,7 @@ def begin(step):
     return DONE
 
 
-@sweep
+@kernel
 def euler_step(step):
     """Semi-implicit Euler: new rates from the old position, new position from the new rates."""
     x, u, v = step.x, step.u, step.scratch
@@ -89,7 +89,7 @@ def euler_step(step):
     return good
 
 
-@sweep
+@kernel
 def runge_kutta_step(step):
     """One step of the explicit method with its Butcher table."""
     system, butcher, v, ks, u, h = step.system, step.butcher, step.scratch, step.scratch.ks, step.u, step.h
