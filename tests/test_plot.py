@@ -15,7 +15,7 @@ from leastaction.plot import LARGEST_LEGEND, plot_comparison, plot_run
 
 def run_of(name, q=None, v=None, **options):
     model = la.models.by_name(name).build()
-    return la.simulate(model, model.state(q, v), **{"dt": 0.002, "duration": 0.1, **options})
+    return la.simulate(model, model.state(q, v), **{"method": "rk4", "dt": 0.002, "duration": 0.1, **options})
 
 
 def panels(figure):
