@@ -201,10 +201,11 @@ def dry_impulses(dry, D, h, c):
 
 @optional(None)
 def aim_dry(dry, D, sigma):
-    """Products to aim at: a part sigma of those of each row, and its own kappa at least."""
+    """Products to aim at: a part sigma^3 of those of each row, as it may run ahead, and its own kappa at least."""
+    part = sigma * sigma * sigma
     for k in range(dry.F.size):
         mean = 0.5 * (D.V[k, 0] * D.V[k, 1] + D.V[k, 2] * D.V[k, 3])
-        D.aim[k] = max(D.kappa[k], sigma * mean)
+        D.aim[k] = max(D.kappa[k], part * mean)
 
 
 @optional(0.0)

@@ -57,6 +57,9 @@ _PARTS = (2, 4, 8, 16)
 # What the memory holds of contacts, limits and dry friction, as kernels take it.
 _KEPT = ("contacts", "features", "contact_forces", "limit_forces", "pace", "dry_friction")
 
+# Largest barrier of a warm start over that at the end, where joints have dry friction.
+_NEAR = 10.0
+
 # Contacts that a replay looks at in one call, at most, where all that may be are there.
 _ROOM = 1 << 16
 
@@ -418,7 +421,9 @@ class Maximal(Method):
         beside = Beside(touching.limits, rows, None if isinstance(self.cone, str) else pyramid(self.cone), dry)
         kept = (*(memory[name] for name in _KEPT), beside)
         weight = model.total_mass * (float(np.linalg.norm(model.system.tree.gravity)) or 10.0)
-        barriers = (solver.barrier * weight, solver.warm * weight, solver.creep * weight)
+        # what sticks is as rigid as a body: a step that begins farther from its end would have to move it
+        warm = solver.warm if dry is None else min(solver.warm, _NEAR * solver.barrier)
+        barriers = (solver.barrier * weight, warm * weight, solver.creep * weight)
         return touching, kept, (solver.tolerance, *barriers), solver.iterations
 
     def _rest(self, model: Model) -> tuple[float, float]:

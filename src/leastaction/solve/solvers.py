@@ -93,7 +93,7 @@ class InteriorPoint(Solver):
         iterations: most iterations of a step from the forces of the last one; a new start may take four times as many.
         barrier: product of gap and force at the end, in metres times the weight of the mechanism: a contact that
             carries the whole weight keeps a gap of this size.
-        warm: the same at the start of a step.
+        warm: the same at the start of a step; at most ten times ``barrier`` where joints have dry friction.
         friction: the same of slip and friction for each second of a step; it lets what sticks creep by as many metres
             in a second, times rho / (1 - rho^2) with rho the part of the largest friction that acts. None is a fifth of
             ``barrier`` up to 1e-9, and beyond that the barrier of every step, so that gradients are smooth.

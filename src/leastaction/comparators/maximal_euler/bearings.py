@@ -117,25 +117,6 @@ def joint_motion(joint: Joint, frame: FloatArray) -> FloatArray:
     return np.hstack([axis, np.cross(frame[:3, 3], axis)])
 
 
-def loop_friction(model: Model, plan: Plan, E: FloatArray) -> tuple[Rows, FloatArray]:
-    """Rows of the rates of loop joints with friction of fixed size, and that size (k,)."""
-    out, sizes = Rows(len(plan.limbs)), []
-    for name in model.loop_names:
-        joint = model.split.joints[name]
-        if joint.locked is not None or not joint.friction_values.any():
-            continue
-        before, b = (plan.number.get(model.place(body).row) for body in (joint.parent, joint.child))
-        if joint.kind not in ("revolute", "continuous", "prismatic") or b is None:
-            raise UnsupportedError(
-                f"'{model.name}': maximal-euler knows friction of a loop joint only where it is revolute or prismatic "
-                f"and its child moves, which '{name}' is not; let another joint close the loop."
-            )
-        S = joint_motion(joint, child_frame(model, plan, joint, b))
-        _add_relative(out, E, b, before, S[None] / (S @ S), f"loop joint '{name}'")
-        sizes.append(float(joint.friction_values[0]))
-    return out, np.array(sizes)
-
-
 def _add_relative(out: Rows, E: FloatArray, b: int, before: int | None, rows: FloatArray, name: str) -> None:
     """Append rows (k, 6) on the twist of body b relative to the one before it, in its own axes."""
     blocks: list[tuple[int | None, FloatArray]] = [(b, rows)]

@@ -12,7 +12,6 @@ from leastaction.comparators.maximal_euler.bearings import (
     bearing_bounds,
     bearing_rows,
     bearings_of,
-    loop_friction,
 )
 from leastaction.comparators.maximal_euler.rows import (
     Rows,
@@ -285,12 +284,10 @@ def assemble(
         M += R.T @ (plan.armature[:, None] * R)
         F = F + R.T @ (plan.armature * memory["rates"])
     dry = np.flatnonzero(plan.friction > 0)
-    in_loops, sizes = loop_friction(model, plan, E)
     C_matrix, T_matrix = C.matrix(), T.matrix()
     problem = Problem(
         Equalities(M, mobility(plan), G.matrix()), F, G.values, C_matrix, C.values, C.names,
-        T_matrix, touching.mu if touching else np.zeros(0), np.vstack([R[dry], in_loops.matrix()]),
-        h * np.concatenate([plan.friction[dry], sizes]),
+        T_matrix, touching.mu if touching else np.zeros(0), R[dry], h * plan.friction[dry],
         bearing_rows(plan, bearings, E).matrix(),
         *(bearing_bounds(bearings, G) if bearings else (np.zeros((0, len(G.rhs))), np.zeros((0, 0)))),
     )  # fmt: skip
