@@ -26,7 +26,6 @@ from leastaction.loops.nodes import (
     clear_multipliers,
     keep_multipliers,
     make_loop_nodes,
-    pulled,
     solve_loops,
     take_loops_care,
     trust_loops,
@@ -185,6 +184,20 @@ def move_nodes(tree, w, alpha):
                 w.x[a, k] = w.old[a, k] + alpha * w.y[2 * d + a - 1]
 
 
+@optional(0.0)
+def impulse_rounding(loops, L, reach, arm):
+    """Rounding of the impulses of the constraints: of their torques about the origin, and of forces with ``arm``."""
+    largest, m = 0.0, L.kind.size
+    for a in range(L.lam.shape[0]):
+        for k in range(m):
+            turn, push = 0.0, 0.0
+            for e in range(0, L.G.shape[1], 6):
+                for c in range(e, e + 3):
+                    turn, push = max(turn, abs(L.G[a * m + k, c])), max(push, abs(L.G[a * m + k, c + 3]))
+            largest = max(largest, abs(L.lam[a, k]) * (turn + (arm + reach) * push))
+    return 1.0e-15 * largest
+
+
 @sweep
 def solve_nodes(system, scheme, t, h, pc, control, active, rate_of, rtol, most, w, f, L, count):
     """Newton with backtracking from the coordinates w.x of nodes 1 and 2; True if the residual is within tolerance.
@@ -200,7 +213,7 @@ def solve_nodes(system, scheme, t, h, pc, control, active, rate_of, rtol, most, 
         count[EVALUATIONS] += 1
         limit, widest, floor, coarse = tolerances(w, rtol, scale, reach, far, h, pc.size)
         # angles that have turned far are rounded more coarsely, and with them every pose; and so are impulses of loops
-        rough = 0.01 * far * floor + pulled(system.loops, L, w.unit[0] * reach, w.unit[0])
+        rough = 0.01 * far * floor + impulse_rounding(system.loops, L, w.unit[0] * reach, w.unit[0])
         limit, floor = limit + rough, floor + 100.0 * rough
         small, apart = size_before <= floor and largest <= floor, max(gap, gap_before)
         if steps > 0 and largest <= limit and gap <= widest:
