@@ -102,7 +102,8 @@ def simulate(
         pace=pace,
         iterations=np.zeros(1, dtype=np.int64),
     )
-    times = None if steps is None else clock.at_steps(np.arange(steps + 1))
+    # only inputs with activations ask for the times of all steps
+    times = None if steps is None or ctrl is None else clock.at_steps(np.arange(steps + 1))
     acting = given_control(model, control, ctrl, steps, "simulate", times)
     return _advance(run, steps, acting, progress, on_failure, checkpoint, checkpoint_every)
 
