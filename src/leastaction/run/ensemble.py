@@ -265,7 +265,7 @@ def _make_job(model: Any, states: Any, dt: Any, duration: Any, method: Any, aske
     steps, given = count_steps(duration, dt), _check_states(model, states)
     chosen, _ = method_for(model, given[0], dt, method, "simulate_many")
     # a function is passed on, an array is checked here
-    times = dt * np.arange(steps + 1)
+    times = None if asked[1] is None else dt * np.arange(steps + 1)
     control = given_control(model, asked[0], asked[1], steps, "simulate_many", times)
     function = control if callable(control) or is_compiled(control) else None
     controls = np.zeros((0, 0, model.nv))
