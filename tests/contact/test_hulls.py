@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import leastaction as la
 from leastaction.contact import layout as cl
@@ -259,3 +260,32 @@ def test_frozen_features_of_hulls_miss_only_the_second_order_of_a_motion():
             missed.append((h, max(0.0, frozen - found.gap.min(initial=1.0))))
     missed = np.array(missed)
     assert (missed[:, 1] <= 10.0 * missed[:, 0] ** 2).mean() >= 0.9
+
+
+def overlap(one, other):
+    """Whether two sets of points have hulls with a common point: a linear program."""
+    n, m = len(one), len(other)
+    rows = np.zeros((5, n + m))
+    rows[:3], rows[3, :n], rows[4, n:] = np.concatenate([one, -other]).T, 1.0, 1.0
+    return linprog(np.zeros(n + m), A_eq=rows, b_eq=[0, 0, 0, 1, 1], bounds=(0, None)).status == 0
+
+
+def test_hulls_that_overlap_have_a_contact():
+    """However little they overlap, and wherever: corners beside faces too."""
+    rng = np.random.default_rng(11)
+    A, B = stone(rng, 16), stone(rng, 24)
+    a, b = random_poses(300, rng), random_poses(300, rng)
+    found, seen = Touching(two_bodies(mesh_of(A), mesh_of(B)), {"a": a[0], "b": b[0]}), 0
+    for one, other in zip(a, b, strict=True):
+        # from where they are apart towards each other, until they overlap a little or more
+        away = rng.normal(size=3)
+        away /= np.linalg.norm(away)
+        hulls, near, far = [A @ one[:3, :3].T, B @ other[:3, :3].T], 0.0, 0.6
+        while far - near > 1e-3:
+            middle = 0.5 * (near + far)
+            near, far = (middle, far) if overlap(hulls[0], hulls[1] + middle * away) else (near, middle)
+        one[:3, 3], other[:3, 3] = 0.0, near * rng.uniform(0.9, 1.0) * away
+        found.put({"a": one, "b": other})
+        found.find(0.0)
+        seen += found.count > 0
+    assert seen == 300

@@ -37,8 +37,11 @@ def test_forces(tmp_path):
 @pytest.mark.parametrize(
     ("motor", "words"),
     [
-        ('<motor name="m" site="u" gear="1 0 0"/>', "does not act on a joint or fixed tendon with a constant gear"),
-        ('<motor name="m" site="s" refsite="t" gear="1 0 0"/>', "does not act on a joint or fixed tendon with a constant gear"),
+        ('<motor name="m" site="u" gear="1 0 0"/>', "does not act on a joint or fixed tendon"),
+        (
+            '<motor name="m" site="s" refsite="t" gear="1 0 0"/>',
+            "does not act on a joint or fixed tendon",
+        ),
         ('<position name="m" site="s" refsite="t" kp="1"/>', "does not act on a joint or fixed tendon"),
     ],
 )

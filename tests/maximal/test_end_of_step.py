@@ -143,20 +143,23 @@ def test_a_puck_on_a_slide_does_not_stick_to_the_ground(gap: float) -> None:
 
 def test_a_blocked_contact_may_be_deep() -> None:
     # margins of a file make it so; nothing can take the bodies apart, and nothing has to
-    def puck(kind: str) -> la.Model:
+    def puck(kind: str, *at: float) -> la.Model:
         m = la.Mechanism("puck")
         m.add_body("puck", mass=1.0, shape=la.Box((0.2, 0.2, 0.2)))
-        m.add_joint("x", kind, parent="world", child="puck", axis=(1, 0, 0), parent_frame=la.pose((0, 0, 0.096)))
+        frames = {"parent_frame": la.pose(np.add(at, (0, 0, 0.096))), "child_frame": la.pose(at)}
+        m.add_joint("x", kind, parent="world", child="puck", axis=(1, 0, 0), **frames)
         m.add_ground(friction=0.8)
         return m.build()
 
-    model = puck("prismatic")
+    model = puck("prismatic", 0, 0, 0)
     run = la.simulate(model, model.state(v={"x": 0.5}), dt=0.002, duration=0.5, method="maximal")
     assert abs(run.q[-1, 0] - 0.25) < 1e-9  # 1e-16
     assert run.report.notes == []
-    # a hinge can: it is noted, and the puck turns out of the ground
-    turned = la.simulate(puck("revolute"), puck("revolute").state(), dt=0.002, duration=0.01, method="maximal")
+    # a hinge at its lower edge can: it is noted, and the other edge turns out of the ground
+    hinged = puck("revolute", 0, -0.1, -0.1)
+    turned = la.simulate(hinged, hinged.state(), dt=0.002, duration=0.1, method="maximal")
     assert "interpenetrate by 0.004 m" in turned.report.notes[0]
+    assert turned.q[-1, 0] > 0.004
 
 
 @pytest.mark.parametrize("room", [0.0, 1e-10])

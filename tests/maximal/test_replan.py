@@ -7,7 +7,7 @@ import pytest
 
 import leastaction as la
 from leastaction.maximal.graph import coupling_of, leads
-from leastaction.maximal.replan import OLD, Outline, keep_plan, own_plan
+from leastaction.maximal.replan import Outline, keep_plan, own_plan
 from leastaction.model.couplings import outline_of
 from leastaction.tree.layout import ADDED, NOWHERE, ON_DIAGONAL, PARENT, TURNED
 
@@ -46,7 +46,7 @@ def test_plan_against_sets(seed):
     rng = np.random.default_rng(seed)
     parents, parts, pairs, outline, plan, tree, touch = drawn(rng)
     n, count = len(parents) - 1, int(rng.integers(0, 7))
-    assert keep_plan(plan, tree, touch, count, 1)
+    assert keep_plan(plan, tree, touch, count)
     order, first, near = plan.order[:, 0].tolist(), plan.first, plan.near
     assert sorted(order) == list(range(1, n + 1 + len(parts)))
     sets = Sets(n + 1 + len(parts))
@@ -95,20 +95,18 @@ def test_plan_against_sets(seed):
         assert all(plan.turn[body] < plan.turn[node] for body in bodies if body not in (0, above))
 
 
-def test_a_plan_is_made_anew_for_a_new_pair_and_when_it_is_old():
+def test_a_plan_is_that_of_the_pairs_and_of_nothing_else():
     parents = [0, 0, 0, 0]
     outline = Outline(**outline_of(parents, [], [], 12), stiff=np.ones(1, dtype=np.int64))
     tree = SimpleNamespace(rows=np.zeros((4, PARENT + 1), dtype=np.int64))
     plan, touch = own_plan(outline, tree), SimpleNamespace(ints=np.zeros((2, 4), dtype=np.int64))
     touch.ints[:, 1:3] = [(1, 2), (3, 2)]
-    assert keep_plan(plan, tree, touch, 1, 1)
-    assert plan.used[0] == 2
-    assert keep_plan(plan, tree, touch, 2, 1)
-    assert plan.used[0] == 4
-    # a pair that is gone stays until the plan is old
-    for age in range(OLD + 1):
-        assert keep_plan(plan, tree, touch, 1, 1)
-        assert plan.used[0] == (4 if age < OLD else 2)
+    for count, used in ((1, 2), (2, 4), (1, 2), (0, 0), (2, 4)):
+        assert keep_plan(plan, tree, touch, count)
+        assert plan.used[0] == used
+        fresh = own_plan(outline, tree)
+        assert keep_plan(fresh, tree, touch, count)
+        np.testing.assert_array_equal(plan.order, fresh.order)
 
 
 def test_no_room_for_the_plan_is_said():
@@ -117,8 +115,8 @@ def test_no_room_for_the_plan_is_said():
     tree = SimpleNamespace(rows=np.zeros((4, PARENT + 1), dtype=np.int64))
     plan, touch = own_plan(outline, tree), SimpleNamespace(ints=np.zeros((2, 4), dtype=np.int64))
     touch.ints[:, 1:3] = [(1, 2), (3, 2)]
-    assert keep_plan(plan, tree, touch, 1, 1)
-    assert not keep_plan(plan, tree, touch, 2, 1)
+    assert keep_plan(plan, tree, touch, 1)
+    assert not keep_plan(plan, tree, touch, 2)
 
 
 def test_a_stack_of_balls_is_as_with_all_pairs_in_the_plan():

@@ -15,7 +15,8 @@ a step a pair is looked at again where what is nearest may have changed, or wher
     way (ns,)       how far a point of a shape moves at most from the start to the other pose, metres
     gone (ns,)      odometer
     listed (np,)    rows of ``Contacts.pairs`` that are near, in their order
-    rest (np, 2)    of each of these: distance plus the odometers then, below which they sleep; its margin at the start
+    rest (np, 2)    of each of these: distance plus the odometers then, below which they sleep; its margin at the start,
+                    0 where it was not near
     late (nc,)      1 for a contact found at the end of a step whose pair moved farther than its margin
     state (3,)      the skin; bounds of all margins at the last searches at the start and at the end of a step
     number (3,)     pairs on the list; whether there is a list; whether a table was too small
@@ -225,7 +226,8 @@ def near_contacts(contacts, N, P, Q, share, more, ended, ints, floats):
             continue
         apart = least_distance(contacts, N, P, side, sa, sb)
         if not ended:
-            N.rest[e, 0], N.rest[e, 1] = apart + gone, margin
+            # what is not near counts as what sleeps: when it fell asleep must not matter
+            N.rest[e, 0], N.rest[e, 1] = apart + gone, margin if apart <= margin else 0.0
         if apart <= margin:
             limit, first = count + contacts.pairs[p, 2], count
             out = (ints, floats, P, margin, p, min(limit, most), count, Q, ended)

@@ -4,6 +4,8 @@ As with two boxes, the faces that separate most look at each other along the nor
 polygon whose corners are the contacts: corners of one face over the other, and edges that cross. Where two edges
 separate more than every face, they are a contact as well; they are the nearest features of the hulls (``contact.gjk``).
 Hulls that overlap are shrunk until they do not; those that still do touch by the face of least penetration alone.
+Where the faces of hulls that overlap do not lie over each other, and no edges cross, the deepest corner below that face
+is the contact: what overlaps always has one.
 
     pose      row, rotation and position of the row of a hull
     o, i      the hull with the reference face (normal n outward) and the other, with its incident face (normal m)
@@ -241,6 +243,16 @@ def hull_faces(contacts, out, count, swapped, so, one, fo, si, two):
     return count
 
 
+@sweep
+def deepest_corner(contacts, out, count, swapped, so, one, fo, si, two):
+    """The corner of hull i that is deepest below the face fo of hull o."""
+    n, _ = plane_of(contacts, fo, one)
+    c = support_corner(contacts, si, two[1], scale3(-1.0, n))
+    feature = (CORNERS if swapped else 0) + c - contacts.shapes[si, FIRST]
+    x, xo = corner_at(contacts, c, two), corner_at(contacts, contacts.hulls.loops[contacts.hulls.faces[fo, 0], 0], one)
+    return write_plane(out, count, feature, two[0], x, 0.0, one[0], xo, n)
+
+
 # --- edges ----------------------------------------------------------------------------------------------------------
 @kernel
 def two_of(n, ids):
@@ -312,7 +324,7 @@ def hull_hull(contacts, out, count, sa, sb):
     near = nearest_hulls(contacts, sa, one, ca, sb, two, cb, 1.0, out[3])
     if near[1] == 0:
         return count
-    less = SHRUNK
+    less, first, overlap = SHRUNK, count, near[1] < 0
     for _ in range(SHRINKS):
         if near[1] < 0:
             near = nearest_hulls(contacts, sa, one, ca, sb, two, cb, 1.0 - less, math.inf)
@@ -327,13 +339,18 @@ def hull_hull(contacts, out, count, sa, sb):
     gap_a, face_a = best_hull_face(contacts, sa, one, sb, two, xb)
     gap_b, face_b = best_hull_face(contacts, sb, two, sa, one, xa)
     # a face of b is preferred where both are as good
-    if gap_a > gap_b + LOOSE * contacts.frames[sa, REACH]:
+    swapped = gap_a > gap_b + LOOSE * contacts.frames[sa, REACH]
+    if swapped:
         count = hull_faces(contacts, out, count, True, sa, one, face_a, sb, two)
     else:
         count = hull_faces(contacts, out, count, False, sb, two, face_b, sa, one)
-    if near[1] < 0:
-        return count
-    return nearest_edges(contacts, out, count, sa, one, sb, two, near, near[0], max(gap_a, gap_b))
+    if near[1] > 0:
+        count = nearest_edges(contacts, out, count, sa, one, sb, two, near, near[0], max(gap_a, gap_b))
+    if overlap and count == first:
+        if swapped:
+            return deepest_corner(contacts, out, count, True, sa, one, face_a, sb, two)
+        return deepest_corner(contacts, out, count, False, sb, two, face_b, sa, one)
+    return count
 
 
 # --- balls ----------------------------------------------------------------------------------------------------------

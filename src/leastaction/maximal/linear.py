@@ -313,7 +313,7 @@ def linearize(system, ends, outline, contacts, bouncing, slowest, limits, kept, 
     f, L = make_work(system, x), make_loop_nodes(system.loops, system.constraints, tree, 2)
     B = make_bodies(tree, x, node_count(plan), tendon_room(system.forces))
     E, T = make_blocks(plan), make_touch(contacts, kept, tree)
-    if not keep_plan(plan, tree, T, 0, 0):
+    if not keep_plan(plan, tree, T, 0):
         return NO_ROOM, 0
     pc, ua, u, c1 = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
     c, xi, y = np.zeros(nu), np.zeros(nu), np.zeros(nu)

@@ -2,8 +2,8 @@
 
 ``maximal.graph`` eliminates along a plan. Where bodies may touch each other, that for all pairs would be nearly dense,
 though few touch at a time. So a rollout has a plan of its own: for the tree, the loops and constraints, the springs and
-inequalities between bodies, and the pairs among the contacts of the step. It is made anew when a pair is missing, and
-when it has been in use for a while, as pairs that came apart leave fill-in behind.
+inequalities between bodies, and the pairs among the contacts of the step. It is made anew when these pairs change, so
+it depends on nothing but them: a run that is taken again, or goes on, is the same to the last bit.
 
 Rows are eliminated after their children, multipliers after the rows between their bodies and the nearest ancestor of
 all of them, and before that one (``maximal.graph``). Among those that may go the one with the fewest neighbours goes
@@ -15,7 +15,7 @@ then; coupling k has the blocks 2k and 2k + 1.
     pending (N,)        how many nodes must go before a node may
     turn, degree (N,)   place in the order; number of neighbours left
     ready (N,)          nodes that may go            members (N,), mark (N,)  scratch
-    live (3,)           couplings; age of the plan in steps; 1 if there is a plan
+    live (2,)           couplings; 1 if there is a plan
 """
 
 # mypy: ignore-errors
@@ -28,9 +28,6 @@ import numpy as np
 from leastaction.jit.decorators import MEMORY_OPTIONS, forms, kernel, optional, sweep
 from leastaction.maximal.graph import Couplings, coupling_of, leads
 from leastaction.tree.layout import ADDED, NOWHERE, ON_DIAGONAL, PARENT, TURNED, Ints
-
-# Steps after which a plan is made anew.
-OLD = 30
 
 
 class Outline(NamedTuple):
@@ -81,7 +78,7 @@ def own_plan(outline, tree):
     words, i = (N + 63) // 64, np.int64
     planner = Planner(
         outline, np.zeros((N, words), np.uint64), np.zeros((N, words), np.uint64), np.zeros(N, i), np.zeros(N, i),
-        np.zeros(N, i), np.zeros(N, i), np.zeros(N, i), np.zeros(3, i),
+        np.zeros(N, i), np.zeros(N, i), np.zeros(N, i), np.zeros(2, i),
     )  # fmt: skip
     return Couplings(
         np.zeros((N - 1, 2), i), np.zeros(N + 1, i), np.empty(most, i), np.zeros((0, 0), i), np.empty((most, 3), i),
@@ -91,12 +88,6 @@ def own_plan(outline, tree):
 
 
 # --- sets -----------------------------------------------------------------------------------------------------------
-@kernel
-def has(bits, i, j):
-    """Whether j is in set i."""
-    return (bits[i, j >> 6] >> np.uint64(j & 63)) & np.uint64(1) != np.uint64(0)
-
-
 @kernel
 def put_in(bits, i, j):
     """Put j into set i."""
@@ -156,35 +147,34 @@ def pair_up(bits, i, j):
 
 @sweep
 def direct_pairs(Q, T, count):
-    """Neighbours before elimination, into Q.base and Q.bits."""
-    for i in range(Q.base.shape[0]):
-        for w in range(Q.base.shape[1]):
-            Q.base[i, w] = np.uint64(0)
+    """Neighbours before elimination, into Q.bits."""
+    for i in range(Q.bits.shape[0]):
+        for w in range(Q.bits.shape[1]):
+            Q.bits[i, w] = np.uint64(0)
     for k in range(Q.outline.pairs.shape[0]):
-        pair_up(Q.base, Q.outline.pairs[k, 0], Q.outline.pairs[k, 1])
+        pair_up(Q.bits, Q.outline.pairs[k, 0], Q.outline.pairs[k, 1])
     for k in range(Q.outline.ends.shape[0]):
-        pair_up(Q.base, Q.outline.ends[k, 0], Q.outline.ends[k, 1])
+        pair_up(Q.bits, Q.outline.ends[k, 0], Q.outline.ends[k, 1])
     for k in range(count):
-        pair_up(Q.base, T.ints[k, 1], T.ints[k, 2])
-    forget(Q)
+        pair_up(Q.bits, T.ints[k, 1], T.ints[k, 2])
 
 
 @kernel
-def forget(Q):
-    """Nothing is eliminated yet."""
-    for i in range(Q.base.shape[0]):
-        for w in range(Q.base.shape[1]):
-            Q.bits[i, w] = Q.base[i, w]
+def copy_bits(a, b):
+    """The sets a into b."""
+    for i in range(a.shape[0]):
+        for w in range(a.shape[1]):
+            b[i, w] = a[i, w]
 
 
 @kernel
-def covers(Q, T, count):
-    """Whether all pairs that touch have their blocks."""
-    good = True
-    for k in range(count):
-        a, b = T.ints[k, 1], T.ints[k, 2]
-        good = good and (a == 0 or b == 0 or a == b or has(Q.base, a, b))
-    return good
+def same_bits(a, b):
+    """Whether two tables of sets are the same."""
+    for i in range(a.shape[0]):
+        for w in range(a.shape[1]):
+            if a[i, w] != b[i, w]:
+                return False
+    return True
 
 
 # --- order ----------------------------------------------------------------------------------------------------------
@@ -339,30 +329,30 @@ def find_first(Q, plan, tree):
 
 
 @sweep
-def make_anew(Q, plan, tree, T, count):
-    """The plan for the pairs among the contacts; False if there is no room for it."""
-    direct_pairs(Q, T, count)
+def make_anew(Q, plan, tree):
+    """The plan for the neighbours in Q.bits; False if there is no room for it."""
+    copy_bits(Q.bits, Q.base)
     find_order(Q, plan, tree)
-    forget(Q)
-    Q.live[1], Q.live[2] = 0, 0
+    copy_bits(Q.base, Q.bits)
+    Q.live[1] = 0
     if not (find_near(Q, plan, tree) and find_moves(Q, plan, tree)):
         plan.used[0] = 0
         return False
     find_first(Q, plan, tree)
-    Q.live[2] = 1
+    Q.live[1] = 1
     return True
 
 
 @optional(True)
-def keep_pairs(Q, plan, tree, T, count, ages):
+def keep_pairs(Q, plan, tree, T, count):
     """``keep_plan`` with the plan of a rollout."""
-    Q.live[1] += ages
-    if Q.live[2] == 1 and covers(Q, T, count) and not (Q.live[1] > OLD and Q.live[0] > Q.outline.ends.shape[0]):
+    direct_pairs(Q, T, count)
+    if Q.live[1] == 1 and same_bits(Q.bits, Q.base):
         return True
-    return make_anew(Q, plan, tree, T, count)
+    return make_anew(Q, plan, tree)
 
 
 @optional(True)
-def keep_plan(plan, tree, T, count, ages):
-    """A plan that has all pairs that touch; False if there is no room for it. ages: whether this is a further step."""
-    return keep_pairs(plan.planner, plan, tree, T, count, ages)
+def keep_plan(plan, tree, T, count):
+    """A plan for the pairs that touch; False if there is no room for it."""
+    return keep_pairs(plan.planner, plan, tree, T, count)

@@ -147,7 +147,7 @@ def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rat
     Z: None, or where to remember the solutions that lead to the last one.
     """
     now, looks = find(contacts, system.tree, x, control, h, B, T, touched[0]), 0
-    sure, again, fits = now, False, keep_plan(plan, system.tree, T, now, 1)
+    sure, again, fits = now, False, keep_plan(plan, system.tree, T, now)
     while True:
         if is_full(contacts, T) or not fits:
             note_full(contacts, T)
@@ -169,7 +169,7 @@ def solve_step(contacts, limits, system, plan, t, h, x, pc, control, active, rat
         looks += 1
         shift_of(system.tree, x, B.x1, B.guess)
         now, again = find_missed(contacts, system.tree, h, B, T, sure, looks > LOOKS)
-        fits = keep_plan(plan, system.tree, T, now, 0)
+        fits = keep_plan(plan, system.tree, T, now)
         if not again:
             break
     touched[0], touched[1] = now, 1
@@ -234,7 +234,7 @@ def rollout(
     f, L = make_work(system, x), make_loop_rows(system.loops, system.constraints, tree, 2, False)
     B = make_bodies(tree, x, node_count(plan), tendon_room(system.forces))
     E, T = make_blocks(plan), make_touch(contacts, kept, tree)
-    if not keep_plan(plan, tree, T, 0, 0):
+    if not keep_plan(plan, tree, T, 0):
         return 0, NO_ROOM, 0
     M, A = make_rates(plan, tree, x), make_arrival(T, plan, tree, x)
     pc, ua, u, c1, pn, control = np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu), np.zeros(nu)
