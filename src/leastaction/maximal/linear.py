@@ -242,10 +242,12 @@ def follow(j, x, p, control, X, P, U, eps, dmu, contacts, limits, system, ends, 
             copy(B.r, r[side])
             note_gaps(contacts, T, moves, nc, side)
             note_loops(system.loops, L, lam, side)
-        largest = 0.0
+        largest, momentum = 0.0, 0.0
         for d in range(c.size):
             c[d] = (r[0, d] - r[1, d]) / (2.0 * eps[j])
-            largest = max(largest, abs(c[d]))
+            largest, momentum = max(largest, abs(c[d])), max(momentum, abs(pc[d]))
+        # what rounding leaves of a difference is nothing, where it is all there is: along coefficients of friction
+        largest = max(largest - 1.0e-15 * momentum / eps[j], 0.0)
         first = max(first, largest)
         at_start(x, p, control, 0.0, contacts, limits, system, t, h, active, rate_of, xb, y, pc, B, f, L, T, nc, moves,
                  lam, Z, ua, xi)  # fmt: skip
