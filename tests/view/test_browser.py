@@ -251,8 +251,13 @@ def test_the_live_viewer(tab, changed):
         tab.page.get_by_role("button", name="Pause").wait_for(timeout=60000)
         tab.page.wait_for_timeout(1500)
         before = tab.pixels("canvas")
-        tab.page.wait_for_timeout(700)
-        assert changed(before, tab.pixels("canvas")) > 0.001
+        # thin bars move; how far between two pictures is up to the machine
+        for _ in range(10):
+            tab.page.wait_for_timeout(700)
+            moved = changed(before, tab.pixels("canvas"))
+            if moved > 0.001:
+                break
+        assert moved > 0.001
         tab.page.get_by_role("button", name="Pause").click()
         tab.page.get_by_role("button", name="Play").wait_for()
         tab.screenshot("live_viewer")
