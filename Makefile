@@ -81,7 +81,7 @@ docs: $(VENV)/.docs  ## write the documentation to build/docs
 bench: $(VENV)/.test  ## measure speed against Pinocchio and MuJoCo
 	@$(BIN)/leastaction bench
 
-# The wheel brings machine code for common processors, so that a first run compiles nothing.
+# The wheel brings the programs of warmup, compiled for common processors.
 wheel: $(VENV)/.run  ## build dist/*.whl, with compiled code inside
 	@$(BIN)/leastaction warmup --store --processes 2
 	@$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps --wheel-dir dist .
